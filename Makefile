@@ -1,0 +1,49 @@
+# People and CI use the same targets. Each works as the first command after a fresh clone.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+READY := .venv/.ready
+# The data that the reference libraries need; only tests and benchmarks compare with them.
+ORACLE := .venv/.oracle
+# Test workers: one a core.
+JOBS ?= auto
+
+.PHONY: help setup demo test lint format bench data clean
+
+help:  ## Show these targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) $(ORACLE)  ## Create .venv with everything needed here
+
+$(READY): pyproject.toml requirements/dev.txt scripts/setup.sh
+	@bash scripts/setup.sh
+	@touch $@
+
+$(ORACLE): $(READY) scripts/data/sources.py scripts/data/oracle.py
+	@$(BIN)/python -m scripts.data oracle
+	@touch $@
+
+demo: $(READY)  ## Grade the example data set and show its summary
+	@$(BIN)/fairmark eval examples/capitals.jsonl \
+	  --grader examples/exact.json --grader examples/similar.json --grader examples/combined.json \
+	  -o demo/results.jsonl --overwrite
+
+test: $(ORACLE)  ## Run the whole test suite, in parallel, offline
+	@$(BIN)/pytest -n $(JOBS)
+
+lint: $(READY)  ## Lint, check formatting, check types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY)  ## Rewrite the code in the project's format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(ORACLE)  ## Measure against the peers; prints ratios, writes bench/results/
+	@$(BIN)/python -m bench
+
+data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt and pip)
+	@$(BIN)/python -m scripts.data
+
+clean:  ## Remove .venv and everything generated
+	rm -rf .venv .venv-bench demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

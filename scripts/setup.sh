@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Creates .venv from nothing but Python 3.11+ (and apt, where Python's own parts are missing).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
+}
+
+# apt_install PACKAGE...: true when they are installed now.
+apt_install() {
+  command -v apt-get >/dev/null || return 1
+  say "Installing system packages: $*"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+  local name
+  for name in ${PYTHON:-} python3.13 python3.12 python3.11 python3.14 python3; do
+    if command -v "$name" >/dev/null && new_enough "$name"; then command -v "$name"; return; fi
+  done
+  return 1
+}
+
+python=$(find_python) || { apt_install python3 python3-venv && python=$(find_python); } || {
+  say "Python 3.11 or newer is needed and was not found."
+  say "Install it (Debian/Ubuntu: apt-get install python3 python3-venv) or name one: make setup PYTHON=/path/to/python3"
+  exit 1
+}
+
+# Debian ships Python without the part that makes virtual environments.
+if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+  version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  apt_install "python$version-venv" || apt_install python3-venv || {
+    say "$python cannot create virtual environments (no ensurepip) and apt could not install it here."
+    say "As root: apt-get install python$version-venv"
+    exit 1
+  }
+fi
+
+say "Creating .venv with $("$python" --version)"
+[ -x .venv/bin/python ] && new_enough .venv/bin/python || "$python" -m venv --clear .venv
+pip() { .venv/bin/python -m pip --disable-pip-version-check "$@" --quiet; }
+pip install -r requirements/dev.txt
+pip install --no-deps --no-build-isolation -e .
