@@ -1,0 +1,18 @@
+"""All that a grader may touch besides its spec and its row."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairmark.result import Result
+from fairmark.row import Row
+from fairmark.spec import GraderSpec
+
+GradeChildren = Callable[[Mapping[str, GraderSpec], Sequence[Row]], Awaitable[dict[str, list[Result]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Handed to every kind's `grade`. What reaches outside (models, sandboxes) is a field here, never an import."""
+
+    grade_children: GradeChildren
+    """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""

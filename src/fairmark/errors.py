@@ -1,0 +1,116 @@
+"""Every error, as a tree, and the 14 error keys of a result.
+
+Two families. `InvalidGrader`: the grader's JSON is wrong, nothing runs. `GradingFailed`: this row could not be
+graded; it is recorded on the row's result and the rest goes on. Each leaf of the second names its wire flag here
+and nowhere else.
+"""
+
+from typing import ClassVar, NamedTuple
+
+# The keys of `metadata.errors`, in the order of the wire format. A key ending in "_type" or "_details" explains
+# the flag it is named after and is null unless that flag is set; every other key is true or false.
+ERROR_KEYS = (
+    "formula_parse_error",
+    "sample_parse_error",
+    "truncated_observation_error",
+    "unresponsive_reward_error",
+    "invalid_variable_error",
+    "other_error",
+    "python_grader_server_error",
+    "python_grader_server_error_type",
+    "python_grader_runtime_error",
+    "python_grader_runtime_error_details",
+    "model_grader_server_error",
+    "model_grader_refusal_error",
+    "model_grader_parse_error",
+    "model_grader_server_error_details",
+)
+NO_ERRORS: dict[str, bool | str | None] = {
+    key: None if key.endswith(("_type", "_details")) else False for key in ERROR_KEYS
+}
+
+
+class FairmarkError(Exception):
+    """The root: whoever catches this catches all that Fairmark raises on purpose."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a grader."""
+
+    path: str
+    """Where, as a JSON path: `$.graders.email.operation`. Problems found below a path begin with "." or "["."""
+    message: str
+    """What was found and what is allowed."""
+    code: str = "invalid_value"
+    """The wire's `error.code`: invalid_value, invalid_type, missing_required_parameter or invalid_grader."""
+
+    def below(self, path: str) -> "Problem":
+        return self._replace(path=path + self.path)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class InvalidGrader(FairmarkError, ValueError):
+    """The grader's JSON is wrong. `problems` holds everything that is wrong with it, not only the first thing."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+    @classmethod
+    def at(cls, path: str, message: str, code: str = "invalid_value") -> "InvalidGrader":
+        """With a single problem."""
+        return cls([Problem(path, message, code)])
+
+
+class InvalidData(FairmarkError, ValueError):
+    """A data file, or one row of it, cannot be read. `row` is its number in the file, counted from 1."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+    @classmethod
+    def unusable(cls, path: str, error: OSError, more: str = "") -> "InvalidData":
+        """A file that the operating system will not let us use, with its reason."""
+        return cls(f"{path}: {(error.strerror or str(error)).lower()}.{more}")
+
+
+class GradingFailed(FairmarkError):
+    """This row could not be graded."""
+
+    flag: ClassVar[str] = "other_error"
+    details_key: ClassVar[str | None] = None
+
+    def flags(self) -> dict[str, bool | str]:
+        """What this failure sets in `metadata.errors`."""
+        flags: dict[str, bool | str] = {self.flag: True}
+        if self.details_key:
+            flags[self.details_key] = str(self)
+        return flags
+
+
+class VariableMissing(GradingFailed):
+    """A template names a field that this row does not have."""
+
+    flag = "invalid_variable_error"
+
+
+class SampleNotJson(GradingFailed):
+    """A template asks for `sample.output_json` and the sample is not JSON."""
+
+    flag = "sample_parse_error"
+
+
+class FormulaFailed(GradingFailed):
+    """A formula has no finite value for these rewards: division by zero, overflow, log of a negative …"""
+
+    flag = "formula_parse_error"
+
+
+class JudgeFailed(GradingFailed):
+    """A model that this grade needs cannot be asked, or did not answer."""
+
+    flag = "model_grader_server_error"
+    details_key = "model_grader_server_error_details"

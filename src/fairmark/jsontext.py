@@ -1,0 +1,128 @@
+"""JSON in and out: one strict reader, one writer, and words for what a value is."""
+
+import json
+from typing import Any
+
+import msgspec
+
+MAX_DEPTH = 200
+
+
+class NotJson(ValueError):
+    """The text is not JSON; the message says what is wrong and where."""
+
+
+def decode(text: str | bytes) -> Any:
+    """The value of a JSON text, or NotJson.
+
+    NaN and Infinity are not JSON. A lone surrogate escape is, although UTF-8 cannot hold it: half an emoji at the
+    end of a truncated answer must not make its row unreadable.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except RecursionError:
+        raise NotJson("it is nested too deeply") from None
+    except (msgspec.MsgspecError, UnicodeError):
+        return _decode_slowly(text)
+
+
+def _decode_slowly(text: str | bytes) -> Any:
+    """The same by the standard library: it reads surrogates and knows line and column of what is wrong."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        if not text.strip():
+            raise NotJson("it is empty") from None
+        where = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise NotJson(f"{error.msg[:1].lower()}{error.msg[1:]} at {where}") from None
+    except UnicodeDecodeError as error:
+        raise NotJson(f"byte {error.start + 1} is not UTF-8") from None
+    except RecursionError:
+        raise NotJson("it is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, NotJson):
+            raise
+        raise NotJson("it holds a number of more than 4300 digits") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise NotJson(f"{name} is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in {float("inf"), float("-inf")}:
+        raise NotJson(f"the number {shorten(digits)} is out of range")
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON in UTF-8. Where a lone surrogate forbids UTF-8 the whole is escaped to ASCII instead."""
+    try:
+        return msgspec.json.encode(value, enc_hook=str)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=str).encode()
+
+
+def write(value: Any) -> str:
+    """JSON as people write it: ", " and ": " between, non-ASCII kept, what JSON does not know as its text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether objects and lists nest deeper than this. Walks no further than that, so a cycle ends too."""
+    level = [value]
+    for _ in range(levels):
+        inner: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                inner.extend(v for v in part.values() if isinstance(v, (dict, list)))
+            elif isinstance(part, list):
+                inner.extend(v for v in part if isinstance(v, (dict, list)))
+        if not inner:
+            return False
+        # A cycle can also grow sideways; every container counts once a level.
+        level = list({id(part): part for part in inner}.values())
+    return True
+
+
+def shorten(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def quote(text: str) -> str:
+    """The text in quotes for a message: shortened, on one line, and free of what cannot be printed."""
+    quoted = json.dumps(shorten(text), ensure_ascii=False)
+    return quoted.encode("utf-8", "backslashreplace").decode()
+
+
+def describe(value: Any) -> str:
+    """What a value is, for a message: `a number (5)`, `an object`, `null`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            try:
+                return f"a number ({shorten(str(value), 30)})"
+            except ValueError:  # more digits than Python will print
+                return "a number"
+        case str():
+            return f"a string ({quote(value)})"
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case _:
+            return f"a Python {type(value).__name__}"
+
+
+def encode_pretty(value: Any) -> str:
+    """JSON for a terminal: indented, non-ASCII kept unless it cannot be printed."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=2, default=str)
+    return text

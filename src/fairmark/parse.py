@@ -1,0 +1,175 @@
+"""Grader JSON in -> a typed spec, or InvalidGrader with every problem it has."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from fairmark import jsontext
+from fairmark.compiled import CompiledText
+from fairmark.errors import InvalidGrader, Problem
+from fairmark.graders import KINDS
+from fairmark.spec import GraderSpec
+
+Grader = GraderSpec | Mapping[str, Any] | str | bytes
+"""What callers may pass as a grader: JSON as a dict or as text, or a spec that was parsed before."""
+
+_CACHE_SIZE = 256
+_cache: OrderedDict[bytes, GraderSpec] = OrderedDict()
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What `validate` found. `grader` is the normalised JSON, None where the grader is not valid."""
+
+    valid: bool
+    errors: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    grader: dict[str, Any] | None = None
+
+
+def validate(grader: Grader) -> Validation:
+    """Check a grader without running anything. Never raises on bad JSON: it tells every problem."""
+    try:
+        spec = parse(grader)
+    except InvalidGrader as error:
+        return Validation(False, errors=error.problems)
+    return Validation(True, warnings=[*spec.warnings(), *_typos(spec, "$")], grader=spec.echo())
+
+
+def parse(grader: Grader) -> GraderSpec:
+    """The typed spec of a grader. Raises InvalidGrader. Equal JSON is parsed once and shared: specs never change."""
+    if isinstance(grader, GraderSpec):
+        return grader
+    given = _read(grader)
+    try:
+        key = msgspec.msgpack.encode(given)  # not JSON, where NaN and null are the same bytes
+    except (TypeError, ValueError, OverflowError):
+        return _parse_at("$", given)
+    spec = _cache.get(key)
+    if spec is None:
+        spec = _cache[key] = _parse_at("$", given)
+        if len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+    return spec
+
+
+def _read(grader: Any) -> dict[str, Any]:
+    """The JSON of a grader as callers pass it, not yet looked into."""
+    if isinstance(grader, (str, bytes)):
+        try:
+            grader = jsontext.decode(grader.lstrip("\ufeff") if isinstance(grader, str) else grader)
+        except jsontext.NotJson as error:
+            raise InvalidGrader.at("$", f"the grader is not JSON: {error}.", "invalid_grader") from None
+    if not isinstance(grader, Mapping):
+        raise InvalidGrader.at("$", _no_object(grader), "invalid_type")
+    given = dict(grader)
+    if jsontext.deeper_than(given, jsontext.MAX_DEPTH):
+        message = f"the grader is nested deeper than {jsontext.MAX_DEPTH} levels."
+        raise InvalidGrader.at("$", message, "invalid_grader")
+    return given
+
+
+def _no_object(given: Any) -> str:
+    return f"a grader is an object with a type, found {jsontext.describe(given)}."
+
+
+def _parse_at(path: str, given: Any) -> GraderSpec:
+    if isinstance(given, GraderSpec):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidGrader.at(path, _no_object(given), "invalid_type")
+    spec_class = _spec_class(path, given)
+    fields, spelled = _canonical(spec_class, given)
+    problems: list[Problem] = []
+    spec: GraderSpec | None = None
+    try:
+        spec = spec_class.model_validate(fields, context={"parse": lambda child: _parse_at("", child)})
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            problems += _problems(spec_class, details, spelled)
+    problems += spec_class.cross_check(fields)
+    if problems or spec is None:
+        raise InvalidGrader([problem.below(path) for problem in problems])
+    return spec
+
+
+def _spec_class(path: str, given: Mapping[str, Any]) -> type[GraderSpec]:
+    kind = given.get("type")
+    allowed = f"Use one of: {', '.join(KINDS)}."
+    if kind is None:
+        raise InvalidGrader.at(f"{path}.type", f"missing. {allowed}", "missing_required_parameter")
+    if not isinstance(kind, str) or kind not in KINDS:
+        found = jsontext.quote(kind) if isinstance(kind, str) else jsontext.describe(kind)
+        raise InvalidGrader.at(f"{path}.type", f"unknown type {found}. {allowed}")
+    return KINDS[kind].spec
+
+
+def _canonical(spec_class: type[GraderSpec], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The fields under their own names, a missing name filled in, and field -> how the user spelled it."""
+    fields: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    for key, value in given.items():
+        name = spec_class.other_names.get(key, str(key))
+        if name != key and name in given:
+            continue
+        fields[name] = value
+        spelled[name] = str(key)
+    if fields.get("name") is None:
+        fields["name"] = fields["type"]
+    return fields, spelled
+
+
+def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapping[str, str]) -> list[Problem]:
+    """One of pydantic's errors in our words, or the problems that a field's own parser found."""
+    location = details["loc"]
+    name = str(location[0]) if location else ""
+    path = f".{spelled.get(name, name)}" if name else ""
+    for step in location[1:]:
+        # Union members and validators leave their own names in the location; only list indices are places.
+        path += f"[{step}]" if isinstance(step, int) else ""
+    found = details["input"]
+    match details["type"]:
+        case "missing":
+            return [Problem(path, f"missing. {_wanted(spec_class, name)}", "missing_required_parameter")]
+        case "literal_error":
+            shown = jsontext.quote(found) if isinstance(found, str) else jsontext.describe(found)
+            return [Problem(path, f"unknown {name} {shown}. {_wanted(spec_class, name)}")]
+        case "value_error":
+            error = details["ctx"]["error"]
+            if isinstance(error, InvalidGrader):
+                return [problem.below(path) for problem in error.problems]
+            return [Problem(path, f"{error}")]
+        case "finite_number":
+            return [Problem(path, f"found {found}. {_wanted(spec_class, name)}")]
+        case _:
+            return [Problem(path, f"found {jsontext.describe(found)}. {_wanted(spec_class, name)}", "invalid_type")]
+
+
+def _wanted(spec_class: type[GraderSpec], name: str) -> str:
+    """What a field takes, in words, from its type."""
+    annotation = spec_class.model_fields[name].annotation
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    if get_origin(annotation) is Literal:
+        return f"Use one of: {', '.join(map(str, parts))}."
+    if isinstance(annotation, type) and issubclass(annotation, CompiledText):
+        return annotation.wanted
+    return "It takes a string." if annotation is str else "It takes a number."
+
+
+def _typos(spec: GraderSpec, path: str) -> list[str]:
+    """Unknown keys that look like a misspelt field. Other unknown keys are nobody's business."""
+    from difflib import get_close_matches  # only validation needs it
+
+    texts = []
+    for key in spec.model_extra or {}:
+        near = get_close_matches(key, type(spec).model_fields, n=1, cutoff=0.8)
+        if near:
+            texts.append(f"{path}.{key}: unknown field, kept but not used. Did you mean {near[0]}?")
+    for key, child in spec.children.items():
+        texts += _typos(child, f"{path}.graders.{key}")
+    return texts

@@ -1,0 +1,216 @@
+"""The only road from a grader and rows to results. Everything that grades comes through here.
+
+Exceptions become data here and nowhere else: whatever a kind raises on a row ends on that row's result.
+"""
+
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from time import perf_counter
+from typing import Any, TypeVar
+
+from fairmark.context import Context
+from fairmark.errors import GradingFailed
+from fairmark.graders import KINDS, waits
+from fairmark.parse import Grader, parse
+from fairmark.result import Grade, Result
+from fairmark.row import Row, make_row, split_row
+from fairmark.spec import GraderSpec
+
+# Two modules are imported where they are needed, because most callers never need them and they are slow to import:
+# fairmark.eventloop, by what may wait, and fairmark.pool, by what may be much.
+
+T = TypeVar("T")
+
+log = logging.getLogger("fairmark")
+
+CHUNK_ROWS = 256
+"""Rows of a pure grader taken together. Chunks grow up to this, so that the first results come at once."""
+ROWS_IN_FLIGHT = 512
+"""Rows of a waiting grader on their way at once; what limits requests lies behind it, at the judge."""
+
+
+def grade(grader: Grader, sample: Any = "", item: Any = None) -> Result:
+    """Grade one sample. Raises InvalidGrader for a wrong grader; whatever fails later stands on the result."""
+    spec = parse(grader)
+    grading = _grade_parts(spec, [(item, sample)])
+    if not waits(spec):
+        return _finish(grading)[0]
+    from fairmark import eventloop
+
+    return eventloop.run(grading)[0]
+
+
+async def agrade(grader: Grader, sample: Any = "", item: Any = None) -> Result:
+    """`grade` for callers that have an event loop."""
+    return (await _grade_parts(parse(grader), [(item, sample)]))[0]
+
+
+def grade_many(grader: Grader, rows: Iterable[Any], *, workers: int | None = None) -> list[Result]:
+    """Grade many rows, `{"item": …, "sample": …}` each. One bad row never stops the rest; the order is kept.
+
+    `workers`: how many processes may share the work of a grader that computes. Without it, as many as there are
+    cores, once the work has shown to be worth it; 1 keeps everything in this process.
+    """
+    return list(grade_stream(grader, rows, workers=workers))
+
+
+async def agrade_many(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]) -> list[Result]:
+    """`grade_many` for callers that have an event loop."""
+    return [result async for result in agrade_stream(grader, rows)]
+
+
+def grade_stream(grader: Grader, rows: Iterable[Any], *, workers: int | None = None) -> Iterator[Result]:
+    """`grade_many` as a generator: takes rows as it goes, gives results in their order, holds only a few of both."""
+    spec = parse(grader)
+    if not waits(spec):
+        return _stream_pure(spec, rows, workers)
+    from fairmark import eventloop
+
+    return eventloop.iterate(agrade_stream(spec, rows))
+
+
+def _stream_pure(spec: GraderSpec, rows: Iterable[Any], workers: int | None) -> Iterator[Result]:
+    from fairmark.pool import Pool
+
+    def here(chunk: list[Any]) -> list[Result]:
+        return _finish(_grade_parts(spec, map(split_row, chunk)))
+
+    chunks = _growing_chunks(rows)
+    pool = Pool(spec, workers)
+    for chunk in chunks:
+        started = perf_counter()
+        results = here(chunk)
+        pays = pool.pays(len(chunk), perf_counter() - started)
+        yield from results
+        if pays:
+            break
+    yield from pool.grade(chunks, here)
+
+
+async def agrade_stream(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Result]:
+    """`grade_stream` for callers that have an event loop; rows may come from an asynchronous iterator too."""
+    from fairmark import eventloop
+
+    spec = parse(grader)
+    if not waits(spec) and isinstance(rows, Iterable):
+        for chunk in _growing_chunks(rows):
+            for result in await _grade_parts(spec, map(split_row, chunk)):
+                yield result
+            await eventloop.give_way()
+        return
+
+    def start(row: Any) -> Coroutine[Any, Any, list[Result]]:
+        return _grade_parts(spec, map(split_row, [row]))
+
+    graded = eventloop.in_order(start, rows, ROWS_IN_FLIGHT)
+    try:
+        async for results in graded:
+            yield results[0]
+    finally:
+        await graded.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+
+async def grade_rows(spec: GraderSpec, rows: Sequence[Row]) -> list[Result]:
+    """Grade rows that are already read. The order is kept, and nothing is raised for what a row does."""
+    kind = KINDS[spec.type]
+    if kind.pure is not None:
+        return _grade_pure(kind.pure, spec, rows)
+    if kind.waiting is not None:
+        from fairmark import eventloop
+
+        return await eventloop.together(_grade_waiting(kind.waiting, spec, row) for row in rows)
+    started = perf_counter()
+    assert kind.batch is not None  # noqa: S101  # a kind has one of the three
+    try:
+        grades = await kind.batch(spec, rows, CONTEXT)
+    except Exception as error:
+        grades = [_failure(error)] * len(rows)
+    each = (perf_counter() - started) / max(1, len(rows))
+    return [Result(spec, grade, each, row.warnings) for grade, row in zip(grades, rows, strict=True)]
+
+
+def _grade_pure(function: Any, spec: GraderSpec, rows: Sequence[Row]) -> list[Result]:
+    results = []
+    started = perf_counter()
+    for row in rows:
+        try:
+            grade = function(spec, row, CONTEXT)
+        except Exception as error:
+            grade = _failure(error)
+        ended = perf_counter()
+        results.append(Result(spec, grade, ended - started, row.warnings))
+        started = ended
+    return results
+
+
+async def _grade_waiting(function: Any, spec: GraderSpec, row: Row) -> Result:
+    started = perf_counter()
+    try:
+        grade = await function(spec, row, CONTEXT)
+    except Exception as error:
+        grade = _failure(error)
+    return Result(spec, grade, perf_counter() - started, row.warnings)
+
+
+def _failure(error: Exception) -> Grade:
+    """The one place where an exception becomes data."""
+    if isinstance(error, GradingFailed):
+        return Grade.failed(error)
+    if isinstance(error, RecursionError):
+        return Grade.failed(GradingFailed("the row is nested too deeply."))
+    if isinstance(error, MemoryError):
+        return Grade.failed(GradingFailed("the row needs more memory than there is."))
+    log.error("a grader broke on a row; please report this", exc_info=error)
+    return Grade.failed(GradingFailed(f"internal error: {type(error).__name__}: {error}"))
+
+
+async def _grade_parts(spec: GraderSpec, parts: Iterable[tuple[Any, Any]]) -> list[Result]:
+    """Grade (item, sample) pairs as callers give them. A pair that is no row fails alone."""
+    rows: list[Row] = []
+    unreadable: list[tuple[int, Result]] = []
+    pairs = iter(parts)
+    while True:
+        try:
+            item, sample = next(pairs)
+            rows.append(make_row(item, sample))
+        except StopIteration:
+            break
+        except Exception as error:
+            unreadable.append((len(rows) + len(unreadable), Result(spec, _failure(error), 0.0)))
+    results = await grade_rows(spec, rows)
+    for index, result in unreadable:
+        results.insert(index, result)
+    return results
+
+
+async def _grade_children(children: Mapping[str, GraderSpec], rows: Sequence[Row]) -> dict[str, list[Result]]:
+    if any(map(waits, children.values())):
+        from fairmark import eventloop
+
+        graded = await eventloop.together(grade_rows(child, rows) for child in children.values())
+    else:
+        graded = [await grade_rows(child, rows) for child in children.values()]
+    return dict(zip(children, graded, strict=True))
+
+
+CONTEXT = Context(grade_children=_grade_children)
+
+
+def _finish(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The value of a coroutine that never waits, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    coroutine.close()
+    raise RuntimeError("a grader that should compute waited for something")
+
+
+def _growing_chunks(rows: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(rows)
+    size = 1
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+        size = min(2 * size, CHUNK_ROWS)

@@ -1,0 +1,52 @@
+"""What the specs of all kinds share. A spec is a grader's JSON, checked and typed; it never changes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, Strict
+
+from fairmark.errors import Problem
+from fairmark.template import Template
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+"""A JSON number: no string that looks like one, no true, no NaN."""
+
+
+class GraderSpec(BaseModel):
+    """The fields every kind has. Keys that a kind does not know are kept and given back."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+
+    other_names: ClassVar[dict[str, str]] = {}
+    """Other spellings of fields that are accepted: spelling -> field. The field's own name wins."""
+
+    type: str
+    name: str
+    pass_threshold: Number | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """The least reward that passes; None where nobody said."""
+        return self.pass_threshold
+
+    @property
+    def children(self) -> "Mapping[str, GraderSpec]":
+        """The graders inside this one, by key."""
+        return {}
+
+    @classmethod
+    def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
+        """What is wrong between fields, seen on the raw JSON, so that it is told together with wrong fields."""
+        yield from ()
+
+    def warnings(self) -> Iterator[str]:
+        """What is legal and yet probably not meant."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Template):
+                for text in value.stray():
+                    yield f"$.{name}: {text} is taken as plain text; a variable stands in two braces on both sides."
+
+    def echo(self) -> dict[str, Any]:
+        """The normalised grader JSON: canonical names, unknown keys kept, what was not given left out."""
+        return self.model_dump(exclude_unset=True)

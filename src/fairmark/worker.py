@@ -1,0 +1,43 @@
+"""The other end of `pool`: a process that grades the chunks it is sent, until its pipe ends."""
+
+import os
+import signal
+import sys
+
+import msgspec
+
+from fairmark.pool import receive, send
+from fairmark.result import Result
+from fairmark.run import grade_stream
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's business; it ends us by its pipe
+    orders, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing printed by accident may come between the answers
+    try:
+        grader = msgspec.msgpack.decode(receive(orders))
+        while True:
+            chunk = msgspec.msgpack.decode(receive(orders))
+            send(
+                answers,
+                msgspec.msgpack.encode([_plain(result) for result in grade_stream(grader, chunk, workers=1)]),
+            )
+    except (EOFError, BrokenPipeError):
+        os._exit(0)
+
+
+def _plain(result: Result) -> tuple[object, ...]:
+    grade = result.grade
+    return (
+        grade.reward,
+        dict(grade.sub_rewards),
+        grade.error,
+        dict(grade.flags),
+        result.execution_time,
+        result.warnings,
+    )
+
+
+if __name__ == "__main__":
+    main()

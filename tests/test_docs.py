@@ -1,0 +1,113 @@
+"""The examples in README and docs do what they say, and nothing that users meet lacks its page."""
+
+import doctest
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairmark import errors, parse
+from fairmark.cli import app
+from fairmark.graders import KINDS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
+    (ROOT / "docs").rglob("*.md")
+)
+PAGE_IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with the examples in it, as the place where the examples run."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")], ids=str)
+def test_python_examples_print_what_they_show(page: Path, desk: Path) -> None:
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks(page, "pycon")), {}, page.name, str(page), 0)
+    told: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(session, out=told.append)
+    assert session.examples
+    assert not told, "".join(told)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """The `$ commands` of a block with what they print."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [(part.partition("\n")[0], part.partition("\n")[2]) for part in parts]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=str)
+def test_commands_print_what_they_show(page: Path, desk: Path) -> None:
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for block in blocks(page, "console"):
+        for command, expected in commands(block):
+            done = subprocess.run(
+                ["bash", "-c", command],
+                capture_output=True,
+                text=True,
+                env={"PATH": path, "COLUMNS": "500", "LANG": "C.UTF-8"},
+                check=False,
+            )
+            printed = done.stdout + done.stderr + (f"[exit {done.returncode}]\n" if "[exit " in expected else "")
+            printed = re.sub(r" +$", "", printed, flags=re.MULTILINE)
+            # "..." stands for anything, also for whole lines.
+            pattern = ".*?".join(re.escape(part) for part in expected.split("..."))
+            assert re.fullmatch(pattern, printed, flags=re.DOTALL), f"{command}\n{printed}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "json")], ids=str)
+def test_graders_in_the_docs_are_valid(page: Path) -> None:
+    for block in blocks(page, "json"):
+        assert parse.validate(json.loads(block)).errors == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_fenced_blocks_are_of_a_language_that_a_test_runs(page: Path) -> None:
+    languages = set(re.findall(r"^```(\S*)\n.*?^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE))
+    assert languages <= {"json", "console", "pycon"}
+
+
+def test_every_kind_has_its_page_and_its_tests() -> None:
+    for kind in KINDS:
+        assert (ROOT / "docs" / "kinds" / f"{kind}.md").read_text().startswith(f"# {kind}\n")
+        assert (ROOT / "tests" / "graders" / f"test_{kind}.py").exists()
+
+
+def test_every_command_has_its_page_with_every_option_and_its_tests() -> None:
+    for command in app.registered_commands:
+        page = (ROOT / "docs" / "commands" / f"{command.name}.md").read_text()
+        assert page.startswith(f"# fairmark {command.name}\n")
+        assert (ROOT / "tests" / "cli" / f"test_{command.name}.py").exists()
+        path = f"{Path(sys.executable).parent}/fairmark"
+        text = subprocess.run([path, str(command.name), "--help"], capture_output=True, text=True, check=True).stdout
+        for option in set(re.findall(r"--[a-z-]+", text)) - {"--help"}:
+            assert f"`{option}" in page or f", `{option}" in page or f"{option} " in page, f"{command.name}: {option}"
+
+
+def test_every_error_key_has_its_word_on_the_errors_page() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    for key in errors.ERROR_KEYS:
+        assert f"`{key}`" in page
+
+
+def test_every_metric_has_its_word_on_the_metrics_page() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    for name in ("fuzzy_match", "bleu", "gleu", "meteor", "rouge_1", "rouge_5", "rouge_l"):
+        assert f"`{name}`" in page

@@ -1,0 +1,120 @@
+"""Rows: what an item and a sample may be given as, and what templates and graders then see."""
+
+from typing import Any
+
+import pytest
+
+from fairmark.errors import GradingFailed
+from fairmark.row import make_row, read_sample, split_row
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def test_a_text_sample_has_all_members() -> None:
+    assert read_sample("hi").members == {
+        "output_text": "hi",
+        "output_tools": [],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [('{"a": 1}', {"a": 1}), ("[1]", [1]), ("0.9", 0.9), ("null", None), ('"x"', "x")]
+)
+def test_output_json_is_there_exactly_when_the_text_is_json(text: str, value: Any) -> None:
+    assert read_sample(text).members["output_json"] == value
+    assert "output_json" not in read_sample(text + "}").members
+
+
+def test_a_chat_completion_gives_text_and_tools() -> None:
+    message = {"role": "assistant", "content": '{"a": 1}', "tool_calls": [CALL]}
+    completion = {"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    sample = read_sample(completion)
+    assert sample.text == '{"a": 1}'
+    assert sample.members["output_tools"] == [CALL]
+    assert sample.members["output_json"] == {"a": 1}
+    assert sample.members["choices"] == completion["choices"]
+    assert sample.members["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, ""),
+        ([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {}}, "b"], "ab"),
+        ("plain", "plain"),
+    ],
+)
+def test_message_content_becomes_one_text(content: Any, text: str) -> None:
+    assert read_sample({"choices": [{"message": {"content": content}}]}).text == text
+
+
+def test_given_members_win_over_derived_ones() -> None:
+    sample = read_sample(
+        {"output_text": "1", "output_json": {"k": 2}, "output_tools": [CALL], "output_audio": {"data": ""}}
+    )
+    assert sample.members["output_json"] == {"k": 2}
+    assert sample.members["output_tools"] == [CALL]
+    assert sample.members["choices"][0]["message"] == {"role": "assistant", "content": "1", "tool_calls": [CALL]}
+    assert sample.members["output_audio"] == {"data": ""}
+
+
+def test_an_object_that_dumps_to_a_dict_is_a_sample() -> None:
+    class Completion:
+        def model_dump(self) -> dict[str, Any]:
+            return {"choices": [{"message": {"content": "typed"}}]}
+
+    assert read_sample(Completion()).text == "typed"
+
+
+@pytest.mark.parametrize("nothing", [None, {}])
+def test_no_sample_is_not_an_empty_answer(nothing: Any) -> None:
+    assert read_sample(nothing).is_absent
+    assert read_sample(nothing).members == {}
+    assert not read_sample("").is_absent
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        (5, "sample: expected a string or an object, found a number (5)."),
+        (["a"], "sample: expected a string or an object, found a list of 1."),
+        ({"output_text": 5}, "sample.output_text: expected a string, found a number (5)."),
+        ({"choices": [{"message": {"content": {"a": 1}}}]}, "sample.output_text: expected a string, found an object."),
+    ],
+)
+def test_what_cannot_be_a_sample_is_refused(sample: Any, message: str) -> None:
+    with pytest.raises(GradingFailed) as failure:
+        read_sample(sample)
+    assert str(failure.value) == message
+
+
+@pytest.mark.parametrize("choices", [[], [{}], [{"message": None}], "x", None])
+def test_odd_choices_are_an_empty_text(choices: Any) -> None:
+    assert read_sample({"choices": choices, "model": "m"}).text == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "item", "sample"),
+    [
+        ({"item": {"a": 1}, "sample": "s"}, {"a": 1}, "s"),
+        ({"item": {"a": 1}}, {"a": 1}, None),
+        ({"item": {"a": 1}, "sample": None, "extra": 1}, {"a": 1}, None),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 2}, None),
+        ({"a": 1, "sample": "s"}, {"a": 1}, "s"),
+        ({"a": 1, "sample": 7}, {"a": 1, "sample": 7}, None),
+        ({"item": "a word", "price": 2}, {"item": "a word", "price": 2}, None),
+        ({"sample": "s"}, {}, "s"),
+        ({}, {}, None),
+        ({"item": None, "sample": "s"}, {"item": None}, "s"),
+    ],
+)
+def test_a_data_row_is_wrapped_or_flat(row: dict[str, Any], item: Any, sample: Any) -> None:
+    assert split_row(row) == (item, sample)
+
+
+def test_what_is_no_row_is_refused() -> None:
+    with pytest.raises(GradingFailed, match="row: expected an object, found a list of 2"):
+        split_row([1, 2])
+    with pytest.raises(GradingFailed, match=r'item: expected an object, found a string \("x"\)'):
+        make_row("x", "")

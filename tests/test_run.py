@@ -1,0 +1,176 @@
+"""The road from rows to results: one, many, streamed; in order; and nothing a row does stops the rest."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import fairmark
+from fairmark.run import CHUNK_ROWS, ROWS_IN_FLIGHT
+from tests import kinds
+
+CHECK = {"type": "string_check", "input": "{{sample.output_text}}", "reference": "{{item.answer}}", "operation": "eq"}
+WAITING = {"type": "waiting"}
+
+
+@pytest.fixture(autouse=True)
+def _kinds() -> Iterator[None]:
+    with kinds.installed():
+        yield
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    return [{"item": {"answer": str(i), "reward": i}, "sample": str(i - i % 2)} for i in range(count)]
+
+
+def test_one_grade() -> None:
+    result = fairmark.grade(CHECK, "Paris", {"answer": "Paris"})
+    assert (result.reward, result.status, result.passed, result.error) == (1.0, "graded", True, None)
+    assert 0 < result.execution_time < 10
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, CHUNK_ROWS - 1, 3 * CHUNK_ROWS + 7])
+def test_many_rows_keep_their_order(count: int) -> None:
+    results = fairmark.grade_many(CHECK, rows(count))
+    assert [result.reward for result in results] == [float(i % 2 == 0) for i in range(count)]
+
+
+def test_bad_rows_fail_alone_and_in_their_place() -> None:
+    mixed: list[Any] = [
+        {"item": {"answer": "a"}, "sample": "a"},
+        "no row",
+        {"item": {"answer": "a"}, "sample": 5},
+        {"item": {1: 2}, "sample": object()},
+        {"item": {"anser": "a"}, "sample": "a"},
+        None,
+        {"item": {"answer": "a"}, "sample": "a"},
+    ]
+    results = fairmark.grade_many(CHECK, mixed)
+    assert [result.reward for result in results] == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert [result.error for result in results] == [
+        None,
+        'row: expected an object, found a string ("no row").',
+        "sample: expected a string or an object, found a number (5).",
+        "sample: expected a string or an object, found a Python object.",
+        '{{ item.answer }}: this item has no field "answer". It has: anser.',
+        "row: expected an object, found null.",
+        None,
+    ]
+    assert [result.errors["other_error"] for result in results] == [False, True, True, True, False, True, False]
+    assert results[4].errors["invalid_variable_error"] is True
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (RuntimeError("boom"), "internal error: RuntimeError: boom"),
+        (RecursionError(), "the row is nested too deeply."),
+        (MemoryError(), "the row needs more memory than there is."),
+    ],
+)
+def test_a_grader_that_breaks_is_recorded_and_the_rest_goes_on(
+    error: Exception, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, fine = fairmark.grade_many({"type": "breaking"}, [{"item": {"error": error}}] * 2)
+    assert (broken.reward, broken.status, broken.error) == (0.0, "error", text)
+    assert broken.errors["other_error"] is True
+    assert fine.error == text
+    assert bool(caplog.records) is (type(error) is RuntimeError)  # our own fault is logged, with its place
+
+
+def test_a_stream_takes_rows_as_it_goes() -> None:
+    taken = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield {"item": {"answer": "a"}, "sample": "a"}
+
+    stream = fairmark.grade_stream(CHECK, endless())
+    assert next(stream).reward == 1.0
+    assert taken == 1
+    for _ in range(5000):
+        next(stream)
+    assert taken <= 5001 + CHUNK_ROWS
+
+
+def test_a_wrong_grader_is_told_at_once_not_at_the_first_row() -> None:
+    with pytest.raises(fairmark.InvalidGrader):
+        fairmark.grade_stream({"type": "no such"}, iter([]))
+
+
+def test_a_failing_source_of_rows_raises_its_own_error() -> None:
+    def source() -> Iterator[dict[str, Any]]:
+        yield {"item": {"answer": "a"}, "sample": "a"}
+        raise OSError("disk")
+
+    with pytest.raises(OSError, match="disk"):
+        fairmark.grade_many(CHECK, source())
+
+
+def test_the_asynchronous_doors_give_the_same() -> None:
+    async def both() -> None:
+        assert (await fairmark.agrade(CHECK, "a", {"answer": "a"})).reward == 1.0
+        many = await fairmark.agrade_many(CHECK, rows(600))
+        assert [r.reward for r in many] == [r.reward for r in fairmark.grade_many(CHECK, rows(600))]
+
+        async def asynchronously() -> AsyncIterator[dict[str, Any]]:
+            for row in rows(600):
+                yield row
+
+        streamed = [r.reward async for r in fairmark.agrade_stream(CHECK, asynchronously())]
+        assert streamed == [r.reward for r in many]
+
+    asyncio.run(both())
+
+
+def test_a_waiting_grader_works_through_the_synchronous_door_even_inside_a_running_loop() -> None:
+    async def notebook() -> float:
+        return fairmark.grade(WAITING, item={"reward": 0.25}).reward
+
+    assert asyncio.run(notebook()) == 0.25
+    assert fairmark.grade(WAITING, item={"reward": 0.5}).reward == 0.5
+
+
+def test_waiting_rows_overlap_stay_in_order_and_are_bounded() -> None:
+    count = ROWS_IN_FLIGHT + 200
+    slow_first = [{"item": {"reward": i, "seconds": 0.3 if i == 0 else 0}} for i in range(count)]
+    results = fairmark.grade_many(WAITING, slow_first)
+    assert [result.reward for result in results] == list(range(count))
+    assert 1 < kinds.Watch.most <= ROWS_IN_FLIGHT
+
+
+def test_a_failure_while_waiting_is_recorded_on_its_row() -> None:
+    results = fairmark.grade_many(WAITING, [{"item": {"fail": "gone"}}, {"item": {"reward": 1.0}}])
+    assert [(result.reward, result.error) for result in results] == [(0.0, "gone"), (1.0, None)]
+
+
+def test_leaving_a_stream_early_stops_what_is_under_way() -> None:
+    async def leave() -> None:
+        stream = fairmark.agrade_stream(WAITING, ({"item": {"seconds": 60 * (i > 0)}} for i in range(10)))
+        await anext(stream)
+        assert kinds.Watch.running > 0
+        await stream.aclose()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    assert kinds.Watch.running == 0
+    assert kinds.Watch.cancelled > 0
+
+
+def test_the_components_of_a_multi_grader_wait_side_by_side() -> None:
+    grader = {
+        "type": "multi",
+        "graders": {"a": {"type": "meeting"}, "b": {"type": "meeting"}},
+        "calculate_output": "a+b",
+    }
+    assert fairmark.grade(grader).reward == 2.0
+
+
+def test_warnings_of_a_row_stand_on_its_result() -> None:
+    (result,) = fairmark.grade_many(CHECK, [{"item": {"answer": ""}}])
+    assert result.reward == 1.0
+    assert result.warnings == ("this row has no sample: sample.output_text is the empty text",)
+    assert fairmark.grade(CHECK, "", {"answer": ""}).warnings == ()
