@@ -1,0 +1,178 @@
+"""fairmark eval: a data file through graders, with a results file and a summary."""
+
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fairmark import jsontext
+from fairmark.cli import exits, inputs
+from fairmark.cli.progress import RowProgress
+from fairmark.errors import InvalidData
+from fairmark.evals import report
+from fairmark.evals.dataset import DataFile, DataRow
+from fairmark.evals.results import ResultsFile, StoredRow, fingerprint, stored_rows
+from fairmark.evals.runner import run
+from fairmark.evals.tally import Tally
+from fairmark.spec import GraderSpec
+
+
+def command(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="JSONL, a JSON array, or .csv; - for standard input.")],
+    grader: Annotated[
+        list[str],
+        typer.Option(metavar="GRADER", help="A grader: JSON file or JSON text. Give it again for more."),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="OUT", help="Write results as JSONL; - for stdout."),
+    ] = None,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Exit 1 if a grader's pass rate (mean without a threshold) is below X."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the results file of a stopped run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results file.")] = False,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Report rows that cannot be read and go on.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Processes to share the work; without it, one a core."),
+    ] = None,
+) -> None:
+    """Grade every row of a data file, write the results, and show what they add up to.
+
+    A row is {"item": {…}, "sample": …}, or a flat object, which is then the item.
+
+    [bold]Example[/bold]
+
+      fairmark eval examples/capitals.jsonl --grader examples/exact.json --fail-under 0.5
+
+    Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader failed on every row,
+    130 stopped with Ctrl-C; what was graded is kept and --resume goes on.
+    """
+    graders = _labelled(grader)
+    job = _Job(DataFile(data), graders, skip_bad_rows, Console(stderr=True))
+    results = _open_results(job, output, resume, overwrite)
+    started = time.monotonic()
+    try:
+        with RowProgress(job.stderr) as progress:
+            for row, graded in run(job.rows(), graders, workers):
+                if results:
+                    results.write(row, graded)
+                job.tally.add(graded)
+                progress.update(job.tally.rows, job.data.share_read)
+    except KeyboardInterrupt:
+        _tell_how_to_go_on(job, output)
+        raise
+    finally:
+        if results:
+            results.close()
+    _summarise(job, output, time.monotonic() - started)
+    _exit_by(job.tally, fail_under)
+
+
+class _Job:
+    """One evaluation: its rows, what they add up to so far, and how many are done from before."""
+
+    def __init__(self, data: DataFile, graders: Mapping[str, GraderSpec], skip_bad_rows: bool, stderr: Console) -> None:
+        self.data = data
+        self.graders = graders
+        self.stderr = stderr
+        self.tally = Tally.of(graders)
+        self.bad_rows = 0
+        self.resumed_rows = 0
+        self._skip_bad_rows = skip_bad_rows
+        self._last: StoredRow | None = None
+
+    def go_on_after(self, stored: Iterable[StoredRow]) -> None:
+        for row in stored:
+            self.tally.add(row.results)
+            self._last = row
+        self.resumed_rows = self.tally.rows
+
+    def rows(self) -> Iterator[DataRow]:
+        """The rows still to grade. A bad one stops everything, unless the user said to go on."""
+        done = self._last.row if self._last else 0
+        for row in self.data:
+            if isinstance(row, InvalidData):
+                if (row.row or 0) <= done:
+                    continue
+                if not self._skip_bad_rows:
+                    raise InvalidData(f"{self.data.path}: {row} --skip-bad-rows goes on without such rows.", row.row)
+                self.bad_rows += 1
+                self.stderr.print(f"{self.data.path}: {row}", style="yellow", markup=False, highlight=False)
+            elif row.number > done:
+                yield row
+            elif self._last and row.number == done and not _same(row.item, self._last.item):
+                raise InvalidData(f"{self.data.path}: row {done} is not the row that was graded; cannot resume.")
+
+
+def _same(item: object, stored: object) -> bool:
+    return jsontext.encode(item) == jsontext.encode(stored)
+
+
+def _labelled(given: list[str]) -> dict[str, GraderSpec]:
+    """The graders by label: its own name, else its file's, made unique."""
+    graders: dict[str, GraderSpec] = {}
+    for text in given:
+        spec = inputs.read_grader(text)
+        is_file = not text.lstrip().startswith("{") and text != "-"
+        label = base = Path(text).stem if spec.name == spec.type and is_file else spec.name
+        count = 1
+        while label in graders:
+            count += 1
+            label = f"{base} ({count})"
+        graders[label] = spec
+    return graders
+
+
+def _open_results(job: _Job, output: str | None, resume: bool, overwrite: bool) -> ResultsFile | None:
+    mark = fingerprint(job.graders)
+    if output is None:
+        if resume:
+            raise InvalidData("--resume needs --output: the results file of the run to go on with.")
+        return None
+    if resume and output != "-" and Path(output).exists():
+        job.go_on_after(stored_rows(output, mark))
+        return ResultsFile.reopen(output, mark)
+    return ResultsFile.create(output, mark, stdout=sys.stdout.buffer, overwrite=overwrite)
+
+
+def _tell_how_to_go_on(job: _Job, output: str | None) -> None:
+    typer.echo(f"\nStopped after {job.tally.rows:,} rows.", err=True)
+    if output not in {None, "-"}:
+        words = [word for word in sys.argv[1:] if word not in {"--overwrite", "--resume"}]
+        typer.echo(f"They are in {output}. Go on with:\n  fairmark {shlex.join(words)} --resume", err=True)
+
+
+def _summarise(job: _Job, output: str | None, seconds: float) -> None:
+    console = job.stderr if output == "-" else Console()
+    report.show(job.tally, console)
+    new_rows = job.tally.rows - job.resumed_rows
+    text = f"\n{new_rows:,} rows in {seconds:.2f} s ({new_rows / max(seconds, 1e-9):,.0f} rows/s)"
+    if job.resumed_rows:
+        text += f", {job.resumed_rows:,} from before"
+    if job.bad_rows:
+        text += f", {job.bad_rows:,} bad rows left out"
+    if output not in {None, "-"}:
+        text += f"; results in {output}"
+    console.print(text, markup=False, highlight=False)
+
+
+def _exit_by(tally: Tally, fail_under: float | None) -> None:
+    if tally.rows and any(counts.graded == 0 for counts in tally.graders.values()):
+        raise typer.Exit(exits.EXIT_UNGRADED)
+    if fail_under is None:
+        return
+    low = {label: counts.quality for label, counts in tally.graders.items() if counts.quality < fail_under}
+    for label, quality in low.items():
+        typer.echo(f"{label}: {quality:.4f} is below {fail_under:g}", err=True)
+    if low:
+        raise typer.Exit(exits.EXIT_BELOW)

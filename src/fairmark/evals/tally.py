@@ -1,0 +1,80 @@
+"""What results add up to: per grader the mean, the pass rate, the errors and how the rewards are spread."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+BINS = 10
+
+
+class Graded(Protocol):
+    """What is counted of a result: one fresh from grading, or one read back from a results file."""
+
+    @property
+    def reward(self) -> float: ...
+    @property
+    def passed(self) -> bool | None: ...
+    @property
+    def error(self) -> str | None: ...
+
+
+@dataclass(slots=True)
+class GraderTally:
+    """The counts of one grader. Rows with an error are counted apart and are in no mean."""
+
+    graded: int = 0
+    errors: int = 0
+    passed: int = 0
+    judged: int = 0
+    """Graded rows where the grader says pass or fail."""
+    total: float = 0.0
+    bins: list[int] = field(default_factory=lambda: [0] * BINS)
+    first_error: str | None = None
+
+    def add(self, result: Graded) -> None:
+        if result.error is not None:
+            self.errors += 1
+            self.first_error = self.first_error or result.error
+            return
+        self.graded += 1
+        self.total += result.reward
+        if result.passed is not None:
+            self.judged += 1
+            self.passed += result.passed
+        # The outer bins take what lies outside 0 to 1.
+        self.bins[min(BINS - 1, max(0, int(result.reward * BINS)))] += 1
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.graded if self.graded else None
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of passes among the rows that were graded; None where the grader has no threshold."""
+        return self.passed / self.judged if self.judged else None
+
+    @property
+    def quality(self) -> float:
+        """What `--fail-under` compares: the share of passes, or without a threshold the mean reward, over all rows.
+
+        A row with an error counts as 0 here: a broken grader must not turn a build green.
+        """
+        rows = self.graded + self.errors
+        return (self.passed if self.judged else self.total) / rows if rows else 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of a whole run, by the graders' labels."""
+
+    graders: dict[str, GraderTally]
+    rows: int = 0
+
+    @classmethod
+    def of(cls, labels: Iterable[str]) -> "Tally":
+        return cls({label: GraderTally() for label in labels})
+
+    def add(self, results: Mapping[str, Graded]) -> None:
+        self.rows += 1
+        for label, result in results.items():
+            self.graders[label].add(result)

@@ -1,0 +1,249 @@
+"""fairmark eval: results, summary, exit codes, interruption and going on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import ROOT, Run
+
+EXACT = json.dumps(
+    {
+        "type": "string_check",
+        "name": "exact",
+        "input": "{{sample.output_text}}",
+        "reference": "{{item.a}}",
+        "operation": "eq",
+    }
+)
+CAPITALS = ["examples/capitals.jsonl", "--grader", "examples/exact.json"]
+
+
+def data(path: Path, count: int = 10) -> str:
+    rows = [{"item": {"a": str(i)}, "sample": str(i if i % 4 else -1)} for i in range(1, count + 1)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rewards(path: Path) -> list[tuple[int, float]]:
+    return [(line["row"], line["results"]["exact"]["reward"]) for line in lines(path)]
+
+
+def test_results_are_one_line_a_row_with_item_and_sample(fairmark: Run, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out.jsonl"
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 4), "--grader", EXACT, "-o", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *_, last = lines(out)
+    assert first["results"]["exact"].pop("execution_time") > 0
+    assert first.pop("graders") == last["graders"]
+    assert first == {
+        "row": 1,
+        "results": {"exact": {"reward": 1.0, "passed": True, "status": "graded"}},
+        "item": {"a": "1"},
+        "sample": "1",
+    }
+    assert rewards(out) == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)]
+
+
+def test_the_summary_keeps_errors_apart_from_zeros(fairmark: Run, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text(
+        '{"item": {"a": "x"}, "sample": "x"}\n{"item": {"a": "x"}, "sample": "y"}\n{"item": {}, "sample": "y"}\n'
+    )
+    done = fairmark("eval", str(tmp_path / "d.jsonl"), "--grader", EXACT)
+    heading, row = done.stdout.splitlines()[:2]
+    assert heading.split() == [
+        "grader",
+        "mean",
+        "pass",
+        "rate",
+        "passed",
+        "failed",
+        "errors",
+        "rewards",
+        "0",
+        "to",
+        "1",
+    ]
+    assert row.split()[:6] == ["exact", "0.5000", "50.0%", "1", "1", "1"]
+    assert "|█        █|" in row
+    assert "exact: 1 of 3 rows could not be graded. The first:" in done.stdout
+    assert '{{ item.a }}: this item has no field "a". It has none.' in done.stdout
+
+
+def test_several_graders_stand_side_by_side_under_their_own_labels(fairmark: Run, tmp_path: Path) -> None:
+    unnamed = tmp_path / "same length.json"
+    unnamed.write_text('{"type": "string_check", "input": "a", "reference": "b", "operation": "ne"}')
+    out = tmp_path / "out.jsonl"
+    graders = ["--grader", EXACT, "--grader", str(unnamed), "--grader", EXACT]
+    assert fairmark("eval", data(tmp_path / "d.jsonl", 3), *graders, "-o", str(out)).returncode == 0
+    assert list(lines(out)[0]["results"]) == ["exact", "same length", "exact (2)"]
+
+
+@pytest.mark.parametrize(("fail_under", "code"), [("0.5", 0), ("0.75", 0), ("0.76", 1), ("1", 1)])
+def test_fail_under_decides_the_exit_code(fairmark: Run, tmp_path: Path, fail_under: str, code: int) -> None:
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 4), "--grader", EXACT, "--fail-under", fail_under)
+    assert done.returncode == code
+    assert done.stderr == (f"exact: 0.7500 is below {fail_under}\n" if code else "")
+
+
+def test_a_grader_that_fails_on_every_row_is_exit_code_3(fairmark: Run, tmp_path: Path) -> None:
+    done = fairmark("eval", *CAPITALS, "--grader", EXACT, "--fail-under", "0.1")
+    assert done.returncode == 3
+    assert "exact (2): 24 of 24 rows could not be graded" in done.stdout
+
+
+def test_results_can_go_to_stdout_with_the_summary_on_stderr(fairmark: Run) -> None:
+    done = fairmark("eval", *CAPITALS, "-o", "-")
+    assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == list(range(1, 25))
+    assert "pass rate" in done.stderr
+
+
+def test_data_can_come_from_stdin_csv_or_an_array(fairmark: Run, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,sample\n1,1\n2,3\n")
+    (tmp_path / "d.json").write_text('[{"a": "1", "sample": "1"},\n {"a": "2", "sample": "3"}]')
+    for source, stdin in (
+        (f"{tmp_path}/d.csv", None),
+        (f"{tmp_path}/d.json", None),
+        ("-", '{"a": "1", "sample": "1"}\n' * 2),
+    ):
+        done = fairmark("eval", source, "--grader", EXACT, "-o", "-", stdin=stdin)
+        assert json.loads(done.stdout.splitlines()[0])["results"]["exact"]["reward"] == 1.0
+        assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_bad_line_stops_with_its_number_and_can_be_skipped(fairmark: Run, tmp_path: Path) -> None:
+    source = tmp_path / "d.jsonl"
+    source.write_text('{"a": "1", "sample": "1"}\n{"a": \n{"a": "3", "sample": "3"}\n')
+    out = tmp_path / "out.jsonl"
+    done = fairmark("eval", str(source), "--grader", EXACT, "-o", str(out))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"{source}: line 2: not JSON: expecting value at column 6. --skip-bad-rows goes on without such rows.\n"
+    )
+    assert rewards(out) == [(1, 1.0)]
+    done = fairmark("eval", str(source), "--grader", EXACT, "-o", str(out), "--resume", "--skip-bad-rows")
+    assert done.returncode == 0
+    assert "line 2: not JSON" in done.stderr
+    assert "1 rows in" in done.stdout
+    assert "1 from before, 1 bad rows left out" in done.stdout
+    assert rewards(out) == [(1, 1.0), (3, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "there are no rows in it."), (b"[", "not a JSON array: expecting value at line 2 column 1.")],
+)
+def test_a_file_without_rows_is_exit_code_2(fairmark: Run, tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "d.jsonl").write_bytes(content)
+    done = fairmark("eval", str(tmp_path / "d.jsonl"), "--grader", EXACT)
+    assert (done.returncode, done.stderr) == (2, f"{tmp_path}/d.jsonl: {message}\n")
+
+
+def test_an_existing_results_file_is_not_replaced_unasked(fairmark: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("precious\n")
+    done = fairmark("eval", *CAPITALS, "-o", str(out))
+    assert done.returncode == 2
+    assert done.stderr == f"{out}: exists already. --resume goes on with it, --overwrite replaces it.\n"
+    assert out.read_text() == "precious\n"
+    assert fairmark("eval", *CAPITALS, "-o", str(out), "--overwrite").returncode == 0
+    assert len(lines(out)) == 24
+
+
+@pytest.mark.parametrize("cut", [0, 1, 250, 700, 10_000])
+def test_resuming_a_cut_file_grades_just_what_is_missing(fairmark: Run, tmp_path: Path, cut: int) -> None:
+    source, whole, part = data(tmp_path / "d.jsonl"), tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    fairmark("eval", source, "--grader", EXACT, "-o", str(whole))
+    part.write_bytes(whole.read_bytes()[:cut])
+    kept = part.read_bytes().rpartition(b"\n")[0]
+    done = fairmark("eval", source, "--grader", EXACT, "-o", str(part), "--resume")
+    assert done.returncode == 0
+    assert part.read_bytes().startswith(kept)
+    assert rewards(part) == rewards(whole)
+    assert done.stdout.splitlines()[1].split()[:5] == ["exact", "0.8000", "80.0%", "8", "2"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        (b"nonsense\n", "line 1 is not a result line; cannot resume."),
+        (b'{"row":1,"graders":"other","results":{}}\n', "line 1 was made by other graders; cannot resume."),
+    ],
+)
+def test_resuming_somebody_elses_file_is_refused(fairmark: Run, tmp_path: Path, stored: bytes, message: str) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_bytes(stored)
+    done = fairmark("eval", *CAPITALS, "-o", str(out), "--resume")
+    assert (done.returncode, done.stderr) == (2, f"{out}: {message}\n")
+    assert out.read_bytes() == stored
+
+
+def test_resuming_with_other_data_is_refused(fairmark: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    fairmark("eval", data(tmp_path / "d.jsonl", 3), "--grader", EXACT, "-o", str(out))
+    (tmp_path / "d.jsonl").write_text('{"a": "1", "sample": "1"}\n' * 5)
+    done = fairmark("eval", str(tmp_path / "d.jsonl"), "--grader", EXACT, "-o", str(out), "--resume")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"{tmp_path}/d.jsonl: row 3 is not the row that was graded; cannot resume.\n",
+    )
+
+
+def test_ctrl_c_keeps_what_was_graded_and_says_how_to_go_on(fairmark: Run, tmp_path: Path) -> None:
+    """Rows come by a pipe that stays open, so that the run is surely under way when it is interrupted."""
+    out = tmp_path / "out.jsonl"
+    command = [str(Path(sys.executable).parent / "fairmark"), "eval", "-", "--grader", EXACT, "-o", str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdin
+        assert process.stderr
+        deadline = time.monotonic() + 60
+        number = 0
+        while not (out.exists() and out.stat().st_size) and time.monotonic() < deadline:
+            for _ in range(500):
+                number += 1
+                process.stdin.write(json.dumps({"a": str(number), "sample": str(number)}).encode() + b"\n")
+            process.stdin.flush()
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        told = process.stderr.read().decode()
+        process.stdin.close()
+        assert process.wait(timeout=60) == 130
+    graded = rewards(out)
+    # The interrupt may fall between writing a row and counting it.
+    assert any(f"Stopped after {len(graded) - late:,} rows." in told for late in (0, 1))
+    assert f"They are in {out}. Go on with:\n  fairmark eval - --grader" in told
+    assert told.rstrip().endswith("--resume")
+    assert graded == [(i, 1.0) for i in range(1, len(graded) + 1)]
+    assert len(graded) > 100
+
+
+def test_a_reader_that_goes_away_is_no_error_message(tmp_path: Path) -> None:
+    source = data(tmp_path / "d.jsonl", 5000)
+    fairmark = Path(sys.executable).parent / "fairmark"
+    shell = f"{fairmark} eval {source} --grader '{EXACT}' -o - | head -n 1"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert json.loads(done.stdout)["row"] == 1
+    assert "Traceback" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_results_that_cannot_be_written_are_a_clear_error(fairmark: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = fairmark("eval", *CAPITALS, "-o", str(tmp_path / "file" / "out.jsonl"))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{tmp_path}/file/out.jsonl: ")
+    done = fairmark("eval", *CAPITALS, "-o", "/dev/full", "--overwrite")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "/dev/full: no space left on device. What was written before is kept.\n",
+    )

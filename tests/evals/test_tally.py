@@ -1,0 +1,49 @@
+"""What results add up to."""
+
+import pytest
+
+from fairmark.evals.report import histogram
+from fairmark.evals.results import StoredResult
+from fairmark.evals.tally import Tally
+
+
+def tally(*results: StoredResult) -> Tally:
+    counts = Tally.of(["g"])
+    for result in results:
+        counts.add({"g": result})
+    return counts
+
+
+def test_errors_are_in_no_mean_and_no_pass_rate() -> None:
+    counts = tally(
+        StoredResult(1.0, True), StoredResult(0.5, False), StoredResult(0.0, False, "broken"), StoredResult(0.0, False)
+    )
+    grader = counts.graders["g"]
+    assert (counts.rows, grader.graded, grader.errors, grader.passed, grader.judged) == (4, 3, 1, 1, 3)
+    assert grader.mean == 0.5
+    assert grader.pass_rate == pytest.approx(1 / 3)
+    assert grader.first_error == "broken"
+
+
+def test_what_fail_under_compares_counts_errors_as_not_passed() -> None:
+    assert tally(StoredResult(1.0, True), StoredResult(0.0, False, "broken")).graders["g"].quality == 0.5
+    assert tally(StoredResult(0.8), StoredResult(0.0, False, "broken")).graders["g"].quality == 0.4
+    assert tally(StoredResult(0.8), StoredResult(0.6)).graders["g"].quality == pytest.approx(0.7)
+
+
+def test_without_graded_rows_there_is_no_mean() -> None:
+    grader = tally(StoredResult(0.0, False, "broken")).graders["g"]
+    assert (grader.mean, grader.pass_rate, grader.quality) == (None, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "text"),
+    [
+        ([0.0] * 8 + [1.0], "█        ▁"),
+        ([0.05, 0.15, 0.25], "███       "),
+        ([-3.0, 1.0, 7.5], "▄        █"),
+        ([0.0] * 1000 + [0.55], "█    ▁    "),
+    ],
+)
+def test_the_histogram_shows_every_bin_that_holds_anything(rewards: list[float], text: str) -> None:
+    assert histogram(tally(*map(StoredResult, rewards)).graders["g"].bins) == text
