@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from fairmark.metrics.bleu import bleu
+from fairmark.metrics.bleu_score import bleu
 from tests.metrics.oracles import pairs, reference_bleu, thorough
 
 WARSAW = "According to wikipedia, Marie Curie was not born in Paris but in Warsaw."

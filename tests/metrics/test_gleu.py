@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from fairmark.metrics.gleu import gleu
+from fairmark.metrics.gleu_score import gleu
 from tests.metrics.oracles import pairs, reference_gleu, thorough
 
 WARSAW = "According to wikipedia, Marie Curie was not born in Paris but in Warsaw."

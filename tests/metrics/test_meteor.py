@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from nltk import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
-from fairmark.metrics import meteor as module
-from fairmark.metrics.meteor import NONE, Prepared, align, meteor, places
+from fairmark.metrics import meteor_score as module
+from fairmark.metrics.meteor_score import NONE, Prepared, align, meteor, places
 from fairmark.metrics.porter import stem
 from tests.metrics.lexicon import irregular_forms, lemmas, reference_synonyms, wordnet
 

@@ -17,7 +17,10 @@ from tests.metrics.oracles import ascii_texts, reference_sentences, thorough
         ("Version 2. is out", ["Version 2. is out"]),
         ("Really?! Yes", ["Really?!", "Yes"]),
         ("!!? a", ["!", "!?", "a"]),  # a mark without a word before it stands alone
+        (' ."!(', [' ."!', "("]),  # a space at the very start separates nothing
         ("3.14 is pi", ["3.14 is pi"]),
+        ("page 5. Business", ["page 5. Business"]),  # a known collocation
+        ("page 5. Later", ["page 5.", "Later"]),
         ("  a.  ", ["  a."]),
         ("", []),
         (" \n", []),

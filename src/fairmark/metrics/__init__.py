@@ -3,17 +3,15 @@
 Nothing is loaded before a metric is asked for.
 """
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairmark.metrics.bleu import bleu as bleu
+    from fairmark.metrics.bleu_score import bleu as bleu
     from fairmark.metrics.fuzzy import fuzzy_match as fuzzy_match
-    from fairmark.metrics.gleu import gleu as gleu
-    from fairmark.metrics.meteor import meteor as meteor
+    from fairmark.metrics.gleu_score import gleu as gleu
+    from fairmark.metrics.meteor_score import meteor as meteor
     from fairmark.metrics.rouge import rouge_1 as rouge_1
     from fairmark.metrics.rouge import rouge_2 as rouge_2
     from fairmark.metrics.rouge import rouge_3 as rouge_3
@@ -23,11 +21,12 @@ if TYPE_CHECKING:
 
 Metric = Callable[[str, str], float]
 
+# Metric -> its module, which must not have the metric's own name: importing it would hide the function.
 MODULES = {
     "fuzzy_match": "fuzzy",
-    "bleu": "bleu",
-    "gleu": "gleu",
-    "meteor": "meteor",
+    "bleu": "bleu_score",
+    "gleu": "gleu_score",
+    "meteor": "meteor_score",
     "rouge_1": "rouge",
     "rouge_2": "rouge",
     "rouge_3": "rouge",
@@ -44,20 +43,8 @@ def load(name: str) -> Metric:
     return metric
 
 
-class _Metrics(ModuleType):
-    """Makes `fairmark.metrics.bleu` the function, loaded when first used, although there is a module of that
-    name: importing a module makes it an attribute of its package, which is ignored here."""
-
-    def __getattr__(self, name: str) -> Metric:
-        if name not in MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        metric = load(name)
-        setattr(self, name, metric)
-        return metric
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Metrics
+def __getattr__(name: str) -> Metric:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    metric = globals()[name] = load(name)  # the next one finds it without asking here
+    return metric

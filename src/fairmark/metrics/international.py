@@ -30,7 +30,7 @@ ENTITIES = {
 
 def split_international(text: str) -> list[str]:
     """The words of a text in any language and script. Scripts without white space give long words."""
-    text = text.replace("<skipped>", "").replace("\u2028", " ")
+    text = text.replace("<skipped>", "")
     if "&" in text:
         for entity, character in ENTITIES.items():
             text = text.replace(entity, character)
@@ -51,7 +51,7 @@ def _apply_rules(piece: str) -> tuple[str, ...]:
     return tuple(piece.split())
 
 
-PIECES = Memo(_apply_rules, max_texts=8192, max_length=64)
+PIECES = Memo(_apply_rules, max_texts=4096, max_length=64)
 
 
 @cache

@@ -110,7 +110,7 @@ def _has_end(context: str) -> bool:
     return any(_ends(word, following) for word, following in pairwise(words))
 
 
-DECISIONS = Memo(_has_end, max_texts=8192, max_length=64)
+DECISIONS = Memo(_has_end, max_texts=4096, max_length=64)
 
 
 def _ends(word: str, following: str) -> bool:

@@ -37,7 +37,7 @@ CONTRACTIONS = {"cannot", "gimme", "gonna", "gotta", "lemme", "wanna"}
 CLOSERS = " ])}>\"'"
 
 # Only before these it makes a difference whether a sentence starts or a space is there.
-STARTERS = "\"'."
+STARTERS = "\"'"
 
 # White space that is not a space makes a difference here and only here.
 ODD_SPACE = re.compile(r"""[^\S ](?:"|'')|'[^\S ]""")
