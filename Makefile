@@ -14,7 +14,7 @@ help:  ## Show these targets
 
 setup: $(READY) $(ORACLE)  ## Create .venv with everything needed here
 
-$(READY): pyproject.toml requirements/dev.txt scripts/setup.sh
+$(READY): pyproject.toml requirements/dev.txt scripts/setup.sh hatch_build.py src/fairmark/metrics/_rouge.c
 	@bash scripts/setup.sh
 	@touch $@
 
@@ -46,4 +46,4 @@ data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt 
 	@$(BIN)/python -m scripts.data
 
 clean:  ## Remove .venv and everything generated
-	rm -rf .venv .venv-bench demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench demo dist build src/fairmark/metrics/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Creates .venv from nothing but Python 3.11+ (and apt, where Python's own parts are missing).
+# Creates .venv from nothing but Python 3.11+ (and apt, where Python's own parts or a C compiler are missing).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,4 +47,21 @@ say "Creating .venv with $("$python" --version)"
 [ -x .venv/bin/python ] && new_enough .venv/bin/python || "$python" -m venv --clear .venv
 pip() { .venv/bin/python -m pip --disable-pip-version-check "$@" --quiet; }
 pip install -r requirements/dev.txt
+
+# For the compiled core of ROUGE. Everything works without it, only slower; but the tests ask for it.
+command -v ${CC:-cc gcc clang} >/dev/null || apt_install gcc libc6-dev ||
+  say "There is no C compiler, and apt could not install one."
+headers=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+[ -f "$headers/Python.h" ] || apt_install "$(basename "$headers")-dev" || apt_install python3-dev ||
+  say "There is no $headers/Python.h, and apt could not install it."
 pip install --no-deps --no-build-isolation -e .
+.venv/bin/python -c 'import fairmark.metrics._rouge' 2>/dev/null ||
+  say "Fairmark was installed without its compiled core: ROUGE will be slower, and its tests will say so."
+
+# python graders run in a sandbox that needs these two; everything else works without them.
+missing=()
+command -v bwrap >/dev/null || missing+=(bubblewrap)
+.venv/bin/python -c 'import ctypes; ctypes.CDLL("libseccomp.so.2")' 2>/dev/null || missing+=(libseccomp2)
+if [ ${#missing[@]} -gt 0 ] && ! apt_install "${missing[@]}"; then
+  say "Missing: ${missing[*]}. python and function graders will not run here until they are installed."
+fi

@@ -4,15 +4,14 @@ A token is a run of a-z and 0-9 in the lower-cased text. All else separates, so 
 has no tokens and scores 0, even against itself.
 """
 
-from rapidfuzz.distance.LCSseq import similarity as common_length
-
-from fairmark.metrics.ngrams import Coded, coded, count_all_shared, count_shared
-from fairmark.metrics.texts import TextMemo
+try:
+    from fairmark.metrics._rouge import overlaps
+except ImportError:  # installed where there was no C compiler
+    from fairmark.metrics.rouge_plain import overlaps
 
 LONGEST = 5
-
-# Lower case for letters, blanks for all that is neither letter nor digit.
-TABLE = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+NATIVE = overlaps.__module__ != "fairmark.metrics.rouge_plain"
+"""Whether the compiled core is used. The scores are the same without it, only slower."""
 
 
 def rouge_1(input: str, reference: str) -> float:  # noqa: A002 - the grader's own word for it
@@ -42,27 +41,24 @@ def rouge_5(input: str, reference: str) -> float:  # noqa: A002
 
 def rouge_l(input: str, reference: str) -> float:  # noqa: A002
     """The share of tokens in the longest sequence of tokens that both texts have in the same order."""
-    target = CODED[reference]
-    text = target.encode(_split(input))
-    return _f_measure(common_length(text, target.text), len(text), len(target.text))
+    length, reference_length, _, common = overlaps(input, reference, 1, 0, True)
+    return _f_measure(common, length, reference_length)
 
 
 def scores(input: str, reference: str) -> dict[str, float]:  # noqa: A002
     """All six by name, faster than one by one."""
-    target = CODED[reference]
-    text = target.encode(_split(input))
-    length, reference_length = len(text), len(target.text)
+    length, reference_length, shared, common = overlaps(input, reference, 1, LONGEST, True)
     result = {
         f"rouge_{n}": _f_measure(matches, length - n + 1, reference_length - n + 1)
-        for n, matches in enumerate(count_all_shared(text, target.text, LONGEST), start=1)
+        for n, matches in enumerate(shared, start=1)
     }
-    result["rouge_l"] = _f_measure(common_length(text, target.text), length, reference_length)
+    result["rouge_l"] = _f_measure(common, length, reference_length)
     return result
 
 
 def _rouge_n(text: str, reference: str, n: int) -> float:
-    tokens, target = TOKENS[text], TOKENS[reference]
-    return _f_measure(count_shared(tokens, target, n), len(tokens) - n + 1, len(target) - n + 1)
+    length, reference_length, (shared,), _ = overlaps(text, reference, n, n, False)
+    return _f_measure(shared, length - n + 1, reference_length - n + 1)
 
 
 def _f_measure(matches: int, total: int, reference_total: int) -> float:
@@ -72,18 +68,3 @@ def _f_measure(matches: int, total: int, reference_total: int) -> float:
     precision = matches / total
     recall = matches / reference_total
     return 2 * precision * recall / (precision + recall)
-
-
-def _split(text: str) -> list[str]:
-    if not text.isascii():
-        # Before the replacing: the Kelvin sign becomes a k, a dotted capital I an i.
-        pass
-    return text.encode("ascii", "replace").translate(TABLE).decode("ascii").split()
-
-
-def _code(reference: str) -> Coded:
-    return coded(_split(reference))
-
-
-TOKENS = TextMemo(_split, max_texts=256, max_total=131_072)
-CODED = TextMemo(_code, max_texts=128, max_total=131_072)

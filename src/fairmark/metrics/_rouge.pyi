@@ -1,0 +1,3 @@
+def overlaps(
+    text: str, reference: str, shortest: int, longest: int, sequence: bool, /
+) -> tuple[int, int, tuple[int, ...], int]: ...
