@@ -1,0 +1,1 @@
+"""Speed against the peers, as ratios: `python -m bench`."""
