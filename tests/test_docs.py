@@ -90,15 +90,25 @@ def test_every_kind_has_its_page_and_its_tests() -> None:
         assert (ROOT / "tests" / "graders" / f"test_{kind}.py").exists()
 
 
+def command_line() -> list[list[str]]:
+    """Every command as the words that call it; the commands of a group share the group's page and tests."""
+    alone = [[str(command.name)] for command in app.registered_commands]
+    groups = [(str(group.name), group.typer_instance) for group in app.registered_groups]
+    return alone + [
+        [name, str(command.name)] for name, commands in groups if commands for command in commands.registered_commands
+    ]
+
+
 def test_every_command_has_its_page_with_every_option_and_its_tests() -> None:
-    for command in app.registered_commands:
-        page = (ROOT / "docs" / "commands" / f"{command.name}.md").read_text()
-        assert page.startswith(f"# fairmark {command.name}\n")
-        assert (ROOT / "tests" / "cli" / f"test_{command.name}.py").exists()
+    for words in command_line():
+        page = (ROOT / "docs" / "commands" / f"{words[0]}.md").read_text()
+        assert page.startswith(f"# fairmark {words[0]}\n")
+        assert f"fairmark {' '.join(words)}" in page
+        assert (ROOT / "tests" / "cli" / f"test_{words[0]}.py").exists()
         path = f"{Path(sys.executable).parent}/fairmark"
-        text = subprocess.run([path, str(command.name), "--help"], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([path, *words, "--help"], capture_output=True, text=True, check=True).stdout
         for option in set(re.findall(r"--[a-z-]+", text)) - {"--help"}:
-            assert f"`{option}" in page or f", `{option}" in page or f"{option} " in page, f"{command.name}: {option}"
+            assert f"`{option}" in page or f", `{option}" in page or f"{option} " in page, f"{words}: {option}"
 
 
 def test_every_error_key_has_its_word_on_the_errors_page() -> None:

@@ -42,6 +42,7 @@ def test_the_wire_form_has_exactly_the_documented_keys() -> None:
         "passed": True,
         "error": None,
         "warnings": [],
+        "printed": None,
     }
     assert json.loads(result.model_dump_json()) == dump
 

@@ -152,7 +152,7 @@ def test_leaving_a_stream_early_stops_what_is_under_way() -> None:
         stream = fairmark.agrade_stream(WAITING, ({"item": {"seconds": 60 * (i > 0)}} for i in range(10)))
         await anext(stream)
         assert kinds.Watch.running > 0
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         await asyncio.sleep(0)
 
     asyncio.run(leave())

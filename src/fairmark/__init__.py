@@ -1,6 +1,7 @@
 """Fairmark grades what language models say, with the grader JSON you already have."""
 
 from fairmark.errors import FairmarkError, GradingFailed, InvalidData, InvalidGrader, Problem
+from fairmark.functions import FunctionCheck, check_function
 from fairmark.parse import Validation, validate
 from fairmark.result import Result
 from fairmark.run import agrade, agrade_many, agrade_stream, grade, grade_many, grade_stream
@@ -9,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "FairmarkError",
+    "FunctionCheck",
     "GradingFailed",
     "InvalidData",
     "InvalidGrader",
@@ -18,6 +20,7 @@ __all__ = [
     "agrade",
     "agrade_many",
     "agrade_stream",
+    "check_function",
     "grade",
     "grade_many",
     "grade_stream",

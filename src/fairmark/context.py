@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fairmark.result import Result
 from fairmark.row import Row
+from fairmark.sandbox.base import Sandbox
 from fairmark.spec import GraderSpec
 
 GradeChildren = Callable[[Mapping[str, GraderSpec], Sequence[Row]], Awaitable[dict[str, list[Result]]]]
@@ -16,3 +17,7 @@ class Context:
 
     grade_children: GradeChildren
     """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""
+    sandbox: Sandbox
+    """Runs untrusted code."""
+    owner: str = ""
+    """Whose graders these are; code of different owners never shares a process."""

@@ -114,3 +114,24 @@ class JudgeFailed(GradingFailed):
 
     flag = "model_grader_server_error"
     details_key = "model_grader_server_error_details"
+
+
+class CodeFailed(GradingFailed):
+    """The grader's own code raised, or returned no finite number."""
+
+    flag = "python_grader_runtime_error"
+    details_key = "python_grader_runtime_error_details"
+
+
+class SandboxFailed(GradingFailed):
+    """The grader's code could not be run to its end: `reason` is timeout, oom, died or sandbox."""
+
+    flag = "python_grader_server_error"
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def flags(self) -> dict[str, bool | str]:
+        flags = {**super().flags(), "python_grader_server_error_type": self.reason}
+        return {**flags, "unresponsive_reward_error": True} if self.reason == "timeout" else flags

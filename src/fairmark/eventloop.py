@@ -9,7 +9,8 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 S = TypeVar("S")
@@ -30,21 +31,75 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def iterate(values: AsyncIterator[T]) -> Iterator[T]:
-    """The values of an asynchronous generator, for a synchronous caller. Leaving early closes it."""
+def iterate(values: AsyncGenerator[T, None]) -> Iterator[T]:
+    """The values of an asynchronous generator, for a synchronous caller. Leaving early closes it.
 
-    async def step() -> tuple[T] | None:
-        async for value in values:
-            return (value,)
-        return None
-
+    The loop works ahead while the caller works, and hands over all it has at once: a way to another thread and back
+    costs more than many a grade.
+    """
+    ahead = run(_Ahead.start(values))
     try:
-        while (found := run(step())) is not None:
-            yield found[0]
+        while found := run(ahead.take()):
+            yield from found
     finally:
-        close = getattr(values, "aclose", None)
-        if close:
-            run(close())
+        run(ahead.close())
+
+
+class _Ahead:
+    """A generator that is worked through ahead of its consumer, up to a limit. Lives on the loop."""
+
+    MOST = 1024
+
+    def __init__(self, values: AsyncGenerator[Any, None]) -> None:
+        self._values = values
+        self._found: list[Any] = []
+        self._error: Exception | None = None
+        self._ended = False
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._task = asyncio.create_task(self._work())
+
+    @classmethod
+    async def start(cls, values: AsyncGenerator[Any, None]) -> "_Ahead":
+        return cls(values)
+
+    async def _work(self) -> None:
+        try:
+            async for value in self._values:
+                self._found.append(value)
+                self._news.set()
+                if len(self._found) >= self.MOST:
+                    self._room.clear()
+                    await self._room.wait()
+        except Exception as error:
+            self._error = error
+        finally:
+            self._ended = True
+            self._news.set()
+
+    async def take(self) -> list[Any]:
+        """All that was found since, at least one value; nothing when there is no more. Raises what the values raise."""
+        while not self._found and not self._ended:
+            self._news.clear()
+            await self._news.wait()
+        found, self._found = self._found, []
+        self._room.set()
+        if not found and self._error is not None:
+            raise self._error
+        return found
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        await self._values.aclose()
+
+
+async def on_own_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The coroutine's value, computed on the process's own loop, where long-lived things have their home."""
+    own = _running_loop()
+    if asyncio.get_running_loop() is own:
+        return await coroutine
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, own))
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -53,12 +108,12 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def in_order(
-    start: Callable[[S], Coroutine[Any, Any, T]], sources: Iterable[S] | AsyncIterable[S], at_once: int
-) -> AsyncIterator[T]:
+    start: Callable[[S], Coroutine[Any, Any, T]], sources: AsyncIterable[S], at_once: int
+) -> AsyncGenerator[T, None]:
     """start(source) for each source, at most so many under way, the values in the order of the sources."""
     tasks: deque[asyncio.Task[T]] = deque()
     try:
-        async for source in _each(sources):
+        async for source in sources:
             tasks.append(asyncio.create_task(start(source)))
             if len(tasks) >= at_once or tasks[0].done():
                 yield await tasks.popleft()
@@ -74,14 +129,16 @@ async def give_way() -> None:
     await asyncio.sleep(0)
 
 
-async def _each(sources: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
-    if isinstance(sources, AsyncIterable):
-        async for source in sources:
-            yield source
-    else:
-        for source in sources:
-            yield source
-            await give_way()
+async def chunks(values: Iterable[T] | AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
+    """The values in lists of up to so many. An asynchronous source gives lists of one: it may pause at any time."""
+    if isinstance(values, AsyncIterable):
+        async for value in values:
+            yield [value]
+        return
+    iterator = iter(values)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+        await give_way()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

@@ -20,10 +20,12 @@ class Grade(NamedTuple):
     """What went wrong, for people."""
     flags: Mapping[str, bool | str] = _NOTHING
     """What went wrong, in the wire's keys; only those that are set."""
+    printed: str | None = None
+    """What the grader's own code printed."""
 
     @classmethod
-    def failed(cls, failure: GradingFailed) -> "Grade":
-        return cls(0.0, error=str(failure), flags=failure.flags())
+    def failed(cls, failure: GradingFailed, printed: str | None = None) -> "Grade":
+        return cls(0.0, error=str(failure), flags=failure.flags(), printed=printed)
 
 
 class Result:
@@ -69,6 +71,11 @@ class Result:
         return {**NO_ERRORS, **self.grade.flags}
 
     @property
+    def printed(self) -> str | None:
+        """What the grader's own code printed; it is no part of the grade."""
+        return self.grade.printed
+
+    @property
     def passed(self) -> bool | None:
         """Whether the reward reaches the grader's threshold; None where it has none. An error never passes."""
         if self.grade.error is not None:
@@ -95,6 +102,7 @@ class Result:
             "passed": self.passed,
             "error": grade.error,
             "warnings": list(self.warnings),
+            "printed": grade.printed,
         }
 
     def model_dump_json(self) -> str:

@@ -3,26 +3,24 @@
 Exceptions become data here and nowhere else: whatever a kind raises on a row ends on that row's result.
 """
 
-import logging
-from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from time import perf_counter
 from typing import Any, TypeVar
 
 from fairmark.context import Context
 from fairmark.errors import GradingFailed
-from fairmark.graders import KINDS, waits
+from fairmark.graders import KINDS, rows_at_once, waits
 from fairmark.parse import Grader, parse
 from fairmark.result import Grade, Result
 from fairmark.row import Row, make_row, split_row
+from fairmark.sandbox.chosen import ChosenSandbox
 from fairmark.spec import GraderSpec
 
 # Two modules are imported where they are needed, because most callers never need them and they are slow to import:
 # fairmark.eventloop, by what may wait, and fairmark.pool, by what may be much.
 
 T = TypeVar("T")
-
-log = logging.getLogger("fairmark")
 
 CHUNK_ROWS = 256
 """Rows of a pure grader taken together. Chunks grow up to this, so that the first results come at once."""
@@ -63,11 +61,14 @@ async def agrade_many(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]) 
 def grade_stream(grader: Grader, rows: Iterable[Any], *, workers: int | None = None) -> Iterator[Result]:
     """`grade_many` as a generator: takes rows as it goes, gives results in their order, holds only a few of both."""
     spec = parse(grader)
-    if not waits(spec):
-        return _stream_pure(spec, rows, workers)
+    return _stream_waiting(spec, rows) if waits(spec) else _stream_pure(spec, rows, workers)
+
+
+def _stream_waiting(spec: GraderSpec, rows: Iterable[Any]) -> Iterator[Result]:
     from fairmark import eventloop
 
-    return eventloop.iterate(agrade_stream(spec, rows))
+    for results in eventloop.iterate(_waiting_chunks(spec, rows)):
+        yield from results
 
 
 def _stream_pure(spec: GraderSpec, rows: Iterable[Any], workers: int | None) -> Iterator[Result]:
@@ -88,7 +89,7 @@ def _stream_pure(spec: GraderSpec, rows: Iterable[Any], workers: int | None) -> 
     yield from pool.grade(chunks, here)
 
 
-async def agrade_stream(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Result]:
+async def agrade_stream(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[Result, None]:
     """`grade_stream` for callers that have an event loop; rows may come from an asynchronous iterator too."""
     from fairmark import eventloop
 
@@ -100,15 +101,24 @@ async def agrade_stream(grader: Grader, rows: Iterable[Any] | AsyncIterable[Any]
             await eventloop.give_way()
         return
 
-    def start(row: Any) -> Coroutine[Any, Any, list[Result]]:
-        return _grade_parts(spec, map(split_row, [row]))
-
-    graded = eventloop.in_order(start, rows, ROWS_IN_FLIGHT)
+    graded = _waiting_chunks(spec, rows)
     try:
         async for results in graded:
-            yield results[0]
+            for result in results:
+                yield result
     finally:
-        await graded.aclose()  # type: ignore[attr-defined]  # it is a generator
+        await graded.aclose()
+
+
+def _waiting_chunks(spec: GraderSpec, rows: Iterable[Any] | AsyncIterable[Any]) -> AsyncGenerator[list[Result], None]:
+    """Results in their order, a list for each chunk of rows that was handed over together."""
+    from fairmark import eventloop
+
+    def start(chunk: list[Any]) -> Coroutine[Any, Any, list[Result]]:
+        return _grade_parts(spec, map(split_row, chunk))
+
+    size = rows_at_once(spec)
+    return eventloop.in_order(start, eventloop.chunks(rows, size), max(4, ROWS_IN_FLIGHT // size))
 
 
 async def grade_rows(spec: GraderSpec, rows: Sequence[Row]) -> list[Result]:
@@ -161,7 +171,9 @@ def _failure(error: Exception) -> Grade:
         return Grade.failed(GradingFailed("the row is nested too deeply."))
     if isinstance(error, MemoryError):
         return Grade.failed(GradingFailed("the row needs more memory than there is."))
-    log.error("a grader broke on a row; please report this", exc_info=error)
+    import logging  # nobody should need it
+
+    logging.getLogger("fairmark").error("a grader broke on a row; please report this", exc_info=error)
     return Grade.failed(GradingFailed(f"internal error: {type(error).__name__}: {error}"))
 
 
@@ -194,7 +206,7 @@ async def _grade_children(children: Mapping[str, GraderSpec], rows: Sequence[Row
     return dict(zip(children, graded, strict=True))
 
 
-CONTEXT = Context(grade_children=_grade_children)
+CONTEXT = Context(grade_children=_grade_children, sandbox=ChosenSandbox())
 
 
 def _finish(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -160,6 +160,25 @@ def test_an_existing_results_file_is_not_replaced_unasked(fairmark: Run, tmp_pat
     assert len(lines(out)) == 24
 
 
+def test_python_and_function_graders_work_on_files(fairmark: Run, tmp_path: Path) -> None:
+    python = tmp_path / "length.json"
+    source = "def grade(sample, item):\n    print(item['a'])\n    return 10 / (int(sample['output_text']) - 3)"
+    python.write_text(json.dumps({"type": "python", "source": source}))
+    function = tmp_path / "words.json"
+    source = "async def grade(thread: StringThread) -> float:\n    return len(thread.completion())"
+    function.write_text(json.dumps({"type": "function", "source": source}))
+    out = tmp_path / "out.jsonl"
+    graders = ["--grader", str(python), "--grader", str(function), "--grader", EXACT]
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 300), *graders, "-o", str(out))
+    assert done.returncode == 0
+    results = [line["results"] for line in lines(out)]
+    assert [r["words"]["reward"] for r in results] == [float(len(str(i if i % 4 else -1))) for i in range(1, 301)]
+    assert results[0]["length"]["reward"] == -5.0
+    assert results[0]["length"]["printed"] == "1\n"
+    assert results[2]["length"]["errors"]["python_grader_runtime_error"] is True
+    assert "length: 1 of 300 rows could not be graded" in done.stdout
+
+
 @pytest.mark.parametrize("cut", [0, 1, 250, 700, 10_000])
 def test_resuming_a_cut_file_grades_just_what_is_missing(fairmark: Run, tmp_path: Path, cut: int) -> None:
     source, whole, part = data(tmp_path / "d.jsonl"), tmp_path / "whole.jsonl", tmp_path / "part.jsonl"

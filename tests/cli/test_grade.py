@@ -56,7 +56,7 @@ def test_a_chat_completion_can_be_the_sample(fairmark: Run) -> None:
             ["examples/capitals.jsonl"],
             "examples/capitals.jsonl: $: the grader is not JSON: extra data at line 2 column 1.",
         ),
-        (["{}"], "the grader: $.type: missing. Use one of: string_check, text_similarity, multi."),
+        (["{}"], "the grader: $.type: missing. Use one of: string_check, text_similarity, python, function, multi."),
         ([EXACT, "--item", "{"], "--item: not JSON: expecting property name enclosed in double quotes at column 2."),
         ([EXACT, "--item", "[1]"], "--item: expected an object, found a list of 1."),
         ([EXACT, "--sample", "@none.txt"], "none.txt: no such file or directory."),

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from fairmark.cli import evaluate, grade, kinds, validate
+from fairmark.cli import doctor, evaluate, grade, kinds, sandbox, validate
 from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID
 from fairmark.errors import FairmarkError
 
@@ -21,6 +21,8 @@ app.command("grade")(grade.command)
 app.command("validate")(validate.command)
 app.command("eval")(evaluate.command)
 app.command("kinds")(kinds.command)
+app.command("doctor")(doctor.command)
+app.add_typer(sandbox.app, name="sandbox")
 
 
 def _version(wanted: bool) -> None:

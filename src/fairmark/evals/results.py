@@ -139,6 +139,8 @@ def _short(result: Result) -> dict[str, Any]:
         short["errors"] = dict(grade.flags)
     if result.warnings:
         short["warnings"] = result.warnings
+    if grade.printed is not None:
+        short["printed"] = grade.printed
     short["execution_time"] = result.execution_time
     return short
 

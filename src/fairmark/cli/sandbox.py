@@ -1,0 +1,139 @@
+"""fairmark sandbox: the images whose packages python graders import."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fairmark.cli import exits
+from fairmark.sandbox.catalogue import DEFAULT_TAG, KNOWN
+from fairmark.sandbox.images import BuildFailed, Image, Images
+from fairmark.settings import settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Install, list and remove the images whose packages python graders import.",
+)
+
+
+@app.command("install")
+def install(
+    image: Annotated[str, typer.Option(metavar="TAG", help="The image to install.")] = DEFAULT_TAG,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build it again even if it is there.")] = False,
+) -> None:
+    """Build an image: its packages in their pinned versions, and its nltk data. Takes minutes and 1 GB of disk.
+
+    [bold]Example[/bold]
+
+      fairmark sandbox install
+
+    Exit status: 0 installed, 1 installed without some of its packages, 2 no such image, 3 could not be built.
+    """
+    images = Images(settings().data_folder)
+    with _ending_cleanly(), _Steps() as steps:
+        try:
+            built = images.install(image, steps.say, rebuild)
+        except BuildFailed as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(exits.EXIT_UNGRADED) from None
+    for name, reason in built.missing_packages.items():
+        typer.echo(f"missing: {name}: {reason}", err=True)
+    for name in built.missing_corpora:
+        typer.echo(f"missing: nltk data {name}: no package registry has it and nltk could not download it.", err=True)
+    if built.missing_packages or built.missing_corpora:
+        typer.echo(_how_to_complete(built), err=True)
+    typer.echo(f"{built.tag}: {_contents(built)}, in {images.folder / built.tag}")
+    if built.missing_packages:
+        raise typer.Exit(exits.EXIT_BELOW)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the images there are, whether they are installed, and what they lack.
+
+    [bold]Example[/bold]
+
+      fairmark sandbox list
+    """
+    installed = {image.tag: image for image in Images(settings().data_folder).installed()}
+    for tag in sorted({*KNOWN, *installed}):
+        typer.echo(f"{tag}  {_state(installed.get(tag))}")
+
+
+@app.command("remove")
+def remove(tag: Annotated[str, typer.Argument(metavar="TAG", help="The image to remove.")]) -> None:
+    """Remove an installed image and free its disk space.
+
+    [bold]Example[/bold]
+
+      fairmark sandbox remove 2025-05-08
+
+    Exit status: 0 removed, 2 no such image.
+    """
+    with _Steps() as steps:
+        Images(settings().data_folder).remove(tag, steps.say)
+    typer.echo(f"{tag}: removed")
+
+
+def _contents(image: Image) -> str:
+    parts = [f"{len(image.packages)} packages for Python {image.python}"]
+    if image.corpora:
+        parts.append(f"nltk data {', '.join(image.corpora)}")
+    return f"{'; '.join(parts)}; {image.size_bytes / 1e6:,.0f} MB"
+
+
+def _state(image: Image | None) -> str:
+    if image is None:
+        return "not installed"
+    state = "installed" if image.is_usable else "installed for another Python"
+    missing = [*image.missing_packages, *(f"nltk data {name}" for name in image.missing_corpora)]
+    return f"{state}: {_contents(image)}" + (f"; missing: {', '.join(missing)}" if missing else "")
+
+
+def _how_to_complete(image: Image) -> str:
+    # Where only nltk data is missing the image counts as installed, so that it has to be asked for.
+    rebuild = "" if image.missing_packages else " --rebuild"
+    return f"Everything else works. To try again: fairmark sandbox install --image {image.tag}{rebuild}"
+
+
+class _Steps:
+    """Shows what is being done: a spinner on a terminal, else a line for each step."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._status = self._console.status("") if self._console.is_terminal else None
+
+    def say(self, step: str) -> None:
+        if self._status:
+            self._status.update(step)
+            self._status.start()
+        else:
+            typer.echo(step, err=True)
+
+    def __enter__(self) -> "_Steps":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._status:
+            self._status.stop()
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """Let a polite request to end clear away as Ctrl-C does."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

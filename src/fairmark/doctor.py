@@ -1,0 +1,102 @@
+"""What this machine can do, and what to do about what it cannot."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fairmark.sandbox.base import Program
+from fairmark.sandbox.chosen import ChosenSandbox
+from fairmark.sandbox.images import Images
+from fairmark.settings import settings
+
+DEFAULT_IMAGE = "2025-05-08"
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. `needed`: without it python graders cannot run."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+    needed: bool = True
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything, in an order in which one explains the next."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("Python", sys.version_info >= (3, 11), version, "Install Python 3.11 or newer.")
+    chosen = settings().sandbox
+    if chosen == "none":
+        yield Finding("isolation", False, "FAIRMARK_SANDBOX=none: none at all", "Unset FAIRMARK_SANDBOX.", needed=False)
+    else:
+        yield from _isolation()
+    yield _try_out()
+    image = Images(settings().data_folder).find(DEFAULT_IMAGE)
+    yield Finding(
+        f"image {DEFAULT_IMAGE}",
+        image is not None,
+        "installed" if image else "not installed: graders have the standard library only",
+        "fairmark sandbox install",
+        needed=False,
+    )
+
+
+def _isolation() -> Iterator[Finding]:
+    linux = sys.platform == "linux"
+    yield Finding(
+        "Linux", linux, sys.platform, "The sandbox needs Linux. Run Fairmark in a Linux machine or container."
+    )
+    if not linux:
+        return
+    bubblewrap = shutil.which("bwrap")
+    found = _first_line([bubblewrap, "--version"]) if bubblewrap else "not found"
+    yield Finding("bubblewrap", bubblewrap is not None, found, "apt-get install bubblewrap (or your system's package).")
+    yield _seccomp()
+    yield _user_namespaces()
+    groups = "version 2" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "version 1 or none"  # noqa: PTH110
+    yield Finding("cgroups", True, f"{groups}; not needed, limits hold without them", needed=False)
+
+
+def _seccomp() -> Finding:
+    from fairmark.sandbox import seccomp
+
+    try:
+        size = len(seccomp.program()) // 8
+    except seccomp.Unavailable as error:
+        return Finding("seccomp", False, str(error), "apt-get install libseccomp2 (or your system's package).")
+    return Finding("seccomp", True, f"filter of {size} instructions")
+
+
+def _user_namespaces() -> Finding:
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return Finding("user namespaces", True, "not tried: there is no unshare command", needed=False)
+    done = subprocess.run([unshare, "--user", "true"], capture_output=True, text=True, check=False)  # noqa: S603
+    return Finding(
+        "user namespaces",
+        done.returncode == 0,
+        "allowed" if done.returncode == 0 else done.stderr.strip(),
+        "As root: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000; on Ubuntu 24.04 also "
+        "sysctl kernel.apparmor_restrict_unprivileged_userns=0. In a container: see docs/sandbox.md.",
+    )
+
+
+def _try_out() -> Finding:
+    """Grade something in the real sandbox: all the ways out are tried on the way."""
+    from fairmark import eventloop
+
+    sandbox = ChosenSandbox()
+    program = Program("def grade(sample, item):\n    return 1.0\n", "python", sandbox.policy.python, strict=False)
+    (outcome,) = eventloop.run(sandbox.run(program, [({}, {})]))
+    if outcome.failure is None:
+        return Finding("python graders", True, "run")
+    return Finding("python graders", False, outcome.details, "Mend what is missing above.")
+
+
+def _first_line(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return (done.stdout or done.stderr).strip().partition("\n")[0]

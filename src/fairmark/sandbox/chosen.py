@@ -1,0 +1,67 @@
+"""The sandbox of this process, as the settings choose it. It is opened when the first untrusted code is to run."""
+
+import atexit
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from fairmark.sandbox.base import MB, Limits, Outcome, Policy, Program, Sandbox
+from fairmark.settings import Settings, settings
+
+NOT_ISOLATED = "FAIRMARK_SANDBOX=none: graders' code runs with all your rights. Use it for code you trust."
+
+
+class ChosenSandbox:
+    """Opens the real one on first use and hands everything on to it. It may be used from any event loop."""
+
+    def __init__(self) -> None:
+        self._opened: tuple[int, Sandbox] | None = None
+
+    @cached_property
+    def policy(self) -> Policy:
+        return policy_of(settings())
+
+    async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
+        from fairmark import eventloop
+
+        return await eventloop.on_own_loop(self._run(program, rows))
+
+    async def _run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
+        # A forked child must not use its parent's processes.
+        if self._opened is None or self._opened[0] != os.getpid():
+            if self.policy.warning:
+                import logging
+
+                logging.getLogger("fairmark").warning(self.policy.warning)
+            self._opened = (os.getpid(), open_sandbox(settings()))
+        return await self._opened[1].run(program, rows)
+
+
+def policy_of(given: Settings) -> Policy:
+    standard = Policy()
+    return Policy(
+        given.sandbox_isolation,
+        Limits(given.python_timeout_s, given.python_memory_mb * MB, given.python_disk_mb * MB, standard.python.cpus),
+        Limits(
+            given.function_timeout_s, given.function_memory_mb * MB, given.function_disk_mb * MB, standard.function.cpus
+        ),
+        NOT_ISOLATED if given.sandbox == "none" else None,
+    )
+
+
+def open_sandbox(given: Settings) -> Sandbox:
+    """The sandbox that the settings name. Must be called on the event loop that it is to live on."""
+    from fairmark import eventloop
+    from fairmark.sandbox.bubblewrap import Bubblewrap
+    from fairmark.sandbox.images import Images
+    from fairmark.sandbox.plain import Plain
+    from fairmark.sandbox.pool import RunnerPool
+
+    find_image = Images(given.data_folder).find
+    backend = Plain(find_image) if given.sandbox == "none" else Bubblewrap(find_image)
+    opened = RunnerPool(policy_of(given), backend, given.sandbox_runners or None)
+    opener = os.getpid()
+    # A forked child inherits this as well, and must not end its parent's processes.
+    atexit.register(lambda: eventloop.run(opened.close()) if os.getpid() == opener else None)
+    return opened

@@ -1,0 +1,159 @@
+"""Inside the sandbox: the process that runs one grader's source on the rows it is sent.
+
+By now it is locked in: it can compute, use its own /tmp, and talk on one descriptor. Everything it says is checked
+again outside. Frames are four bytes of length and a JSON text.
+"""
+
+import io
+import json
+import linecache
+import math
+import numbers
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+FILE_NAME = "grader.py"
+MAX_PRINTED = 65536
+MAX_DETAILS = 4000
+
+Reply = dict[str, Any]
+
+
+def main(channel: int) -> None:
+    order = receive(channel)
+    try:
+        grade = load(order["source"], order["calls"])
+    except BaseException as error:
+        send(channel, {"id": order["id"], **failure(error)})
+        return
+    send(channel, {"id": order["id"], "reward": 0.0})
+    while True:
+        for token, arguments in receive(channel):
+            send(channel, {"id": token, **attempt(grade, arguments)})
+
+
+def load(source: str, calls: str) -> Callable[..., Any]:
+    """Run the module's body and give what calls its `grade`."""
+    linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(keepends=True), FILE_NAME)
+    module = type(sys)("grader")
+    module.__file__ = FILE_NAME
+    sys.modules["grader"] = module
+    sys.stdout = sys.stderr = Printed()
+    if calls == "function":
+        return load_function(source, module.__dict__)
+    exec(compile(source, FILE_NAME, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # what we are here for
+    grade: Callable[..., Any] = module.__dict__["grade"]
+    return grade
+
+
+def load_function(source: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """A function grader is a coroutine function of a thread; a passed function arrives without its import of that."""
+    import asyncio
+
+    from adaptive_harmony import StringThread  # type: ignore[import-not-found]  # beside this file
+
+    names["StringThread"] = StringThread
+    exec(compile(source, FILE_NAME, "exec", dont_inherit=True), names)  # noqa: S102
+    grade = names["grade"]
+    if not callable(grade):
+        raise TypeError("grade is not callable")
+
+    def call(turns: Any, metadata: Any) -> Any:
+        return asyncio.run(_awaited(grade, StringThread(turns, metadata)))
+
+    return call
+
+
+async def _awaited(grade: Callable[..., Any], thread: Any) -> Any:
+    return await grade(thread)
+
+
+class Printed(io.TextIOBase):
+    """What the grader prints: kept up to a limit, thrown away beyond."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.room = MAX_PRINTED
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.room > 0:
+            kept = text[: self.room]
+            self.parts.append(kept)
+            self.room -= len(kept)
+        return len(text)
+
+
+def attempt(grade: Callable[..., Any], arguments: list[Any]) -> Reply:
+    printed = sys.stdout = sys.stderr = Printed()
+    try:
+        reply: Reply = {"reward": number(grade(*arguments))}
+    except BaseException as error:
+        reply = failure(error)
+    if printed.parts:
+        reply["printed"] = "".join(printed.parts)
+    return reply
+
+
+class InvalidReward(Exception):
+    """What `grade` returned is no finite number."""
+
+
+def number(value: Any) -> float:
+    """The value as a finite float. Real numbers count, and numpy's scalars; what only looks like a number does not."""
+    if not isinstance(value, numbers.Real) and type(value).__module__ != "numpy":
+        raise InvalidReward(f"grade returned {type(value).__name__}, not a number")
+    try:
+        converted = float(value)
+    except OverflowError:
+        raise InvalidReward("grade returned an integer too large for a float") from None
+    if not math.isfinite(converted):
+        raise InvalidReward(f"grade returned {converted}, not a finite number")
+    return converted
+
+
+def failure(error: BaseException) -> Reply:
+    if isinstance(error, MemoryError):
+        return {"failed": "oom", "details": "the grader used more memory than it may"}
+    try:
+        details = describe(error)
+    except BaseException:  # an exception whose own text raises
+        details = type(error).__name__
+    return {"failed": "error", "details": details[-MAX_DETAILS:]}
+
+
+def describe(error: BaseException) -> str:
+    """The end of the traceback: the grader's own lines, not ours."""
+    if isinstance(error, InvalidReward):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__, limit=-50)
+    own = next((index for index, frame in enumerate(frames) if frame.filename == FILE_NAME), None)
+    lines = [] if own is None else ["Traceback (most recent call last):\n", *traceback.format_list(frames[own:])]
+    return "".join(lines + traceback.format_exception_only(error)).rstrip()
+
+
+def receive(channel: int) -> Any:
+    return json.loads(read(channel, int.from_bytes(read(channel, 4), "big")))
+
+
+def read(channel: int, size: int) -> bytes:
+    parts = []
+    while size:
+        part = os.read(channel, min(size, 1 << 20))
+        if not part:
+            os._exit(0)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def send(channel: int, message: Reply) -> None:
+    text = json.dumps(message).encode()
+    left = memoryview(len(text).to_bytes(4, "big") + text)
+    while left:
+        left = left[os.write(channel, left) :]

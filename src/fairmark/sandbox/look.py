@@ -1,0 +1,90 @@
+"""A static look at a grader's source: which packages it wants, and whether it can run what it is given.
+
+Nothing is executed. The look decides speed and the default isolation, never safety: whatever it misses, the sandbox
+holds.
+"""
+
+import ast
+import re
+import textwrap
+
+from fairmark.sandbox.catalogue import KNOWN
+
+# Names that run, unpickle or reach for what a grader is given. Generous: a false alarm costs milliseconds.
+_RISKY = frozenset(
+    """
+    exec eval compile __import__ execfile builtins __builtins__ importlib runpy code codeop pickle _pickle
+    cPickle marshal shelve dill cloudpickle joblib ctypes cffi _ctypes subprocess pty system popen
+    unsafe_load full_load UnsafeLoader FullLoader Loader CLoader read_pickle allow_pickle sympify parse_expr
+    parse_latex lambdify __subclasses__ __globals__ __code__ __closure__ f_globals f_back gc inspect sys.modules
+    settrace setprofile globals locals vars query sympy timeit doctest cProfile profile pdb bdb zipimport pkgutil
+    FunctionType CodeType ForwardRef get_type_hints load_module exec_module _getframe f_locals tb_frame
+    """.split()
+)
+
+
+def dedent(source: str) -> str:
+    """Source as people paste it into JSON: uniformly indented source is moved to the left."""
+    return textwrap.dedent(source)
+
+
+def parse(source: str) -> ast.Module:
+    """The source's tree. Raises SyntaxError for whatever is not Python, with the line where it stops being it."""
+    odd = _ODD.search(source)
+    if odd:
+        line = source.count("\n", 0, odd.start()) + 1
+        raise SyntaxError("it holds a NUL or half a character", ("grader.py", line, 0, ""))
+    try:
+        return ast.parse(source)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("it is nested too deeply", ("grader.py", 1, 0, "")) from None
+
+
+_ODD = re.compile("[\0\ud800-\udfff]")
+
+
+def last_function(tree: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The definition that counts: the last one of that name directly in the module."""
+    found = None
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            found = node
+    return found
+
+
+def parameters(arguments: ast.arguments) -> str:
+    """A function's parameters, for a message."""
+    try:
+        text = ast.unparse(arguments) or "nothing"
+        return text if len(text) <= 200 else text[:199] + "…"
+    except RecursionError:
+        return "parameters that are nested too deeply"
+
+
+def packages(tree: ast.Module, image: str) -> frozenset[str]:
+    """Those packages of the image that the source imports, anywhere."""
+    wanted: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            wanted.add(node.module.partition(".")[0])
+    return frozenset(KNOWN[image].modules.keys() & wanted) if image in KNOWN else frozenset()
+
+
+def runs_what_it_is_given(tree: ast.Module) -> bool:
+    """Whether the source may execute or unpickle text it is handed, which a model's output could then abuse."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) | ast.keyword(arg=str(name)):
+                if name.partition(".")[0] in _RISKY or name in _RISKY:
+                    return True
+            case ast.ImportFrom(module=str(name)):
+                if name.partition(".")[0] in _RISKY:
+                    return True
+            case ast.Constant(value=str(name)):
+                if name in _RISKY:  # getattr(x, "eval")
+                    return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,219 @@
+"""A zygote from outside: bubblewrap around an interpreter that has a profile's packages imported and forks runners."""
+
+import asyncio
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakSet
+
+from fairmark.sandbox import seccomp
+from fairmark.sandbox.base import Outcome, Program
+from fairmark.sandbox.runners import ForeignProcess, Runner, RunnerGone
+
+START_LIMIT_S = 60.0
+"""How long a zygote may take to import its packages."""
+SPAWN_LIMIT_S = 10.0
+ORDERS_AT_ONCE = 16
+"""Runners that a zygote is asked for before the first has come; the socket holds about fifty orders."""
+UNPRIVILEGED = 65534
+"""The user that root turns into inside."""
+
+INSIDE = Path(__file__).with_name("inside")
+ENVIRONMENT = {
+    "HOME": "/tmp",  # the runner's own
+    "LANG": "C.UTF-8",
+    "NLTK_DATA": "/image/nltk_data",
+    # One thread each: a zygote that has threads cannot be forked safely.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JOBLIB_MULTIPROCESSING": "0",
+}
+
+
+class CannotIsolate(Exception):
+    """This machine cannot run untrusted code safely. The message says why and what to do."""
+
+
+class Profile(NamedTuple):
+    """What a zygote has inside: an image, and those of its packages that are imported already."""
+
+    image: Path | None
+    packages: frozenset[str]
+
+
+class Zygote:
+    """A running zygote. Runners are asked of it one at a time; each comes with its channel and its handle."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket, seccomp_filter: str) -> None:
+        self._process = process
+        self._control = control
+        self._filter = seccomp_filter
+        self._numbers = itertools.count()
+        self._orders = asyncio.Semaphore(ORDERS_AT_ONCE)
+        self._runners: WeakSet[Runner] = WeakSet()
+
+    @classmethod
+    async def start(cls, profile: Profile) -> "Zygote":
+        program = seccomp.program().hex()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603  # bubblewrap, with arguments of ours
+                [*command(profile), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+        zygote = cls(process, ours, program)
+        loop = asyncio.get_running_loop()
+        start = {
+            "uid": UNPRIVILEGED,
+            "environment": ENVIRONMENT,
+            "path": ["/image/site-packages"] if profile.image else [],
+            "packages": sorted(profile.packages),
+        }
+        try:
+            await loop.sock_sendall(ours, json.dumps(start).encode())
+            async with asyncio.timeout(START_LIMIT_S):  # wait_for may swallow a cancellation
+                ready = await loop.sock_recv(ours, 65536)
+        except (TimeoutError, OSError):
+            ready = b""
+        if not ready:
+            told = zygote.stop()
+            raise CannotIsolate(f"The sandbox did not start: {told}." if told else "The sandbox did not start.")
+        return zygote
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def is_busy(self) -> bool:
+        return any(runner.is_working for runner in self._runners)
+
+    async def spawn(self, program: Program) -> Runner:
+        """A fresh runner with the program loaded. Raises RunnerGone."""
+        async with self._orders:
+            channel, handle = await self._order(program)
+        runner = await Runner.start(program, channel, ForeignProcess(handle))
+        self._runners.add(runner)
+        return runner
+
+    async def _order(self, program: Program) -> tuple[socket.socket, int]:
+        """The channel to a new runner that waits for its program, and its handle."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        order = {**asdict(program.limits), "cpu": next(self._numbers), "seccomp": self._filter}
+        try:
+            with theirs:
+                socket.send_fds(self._control, [json.dumps(order).encode()], [theirs.fileno()])
+            async with asyncio.timeout(SPAWN_LIMIT_S):
+                return ours, await _receive_handle(ours)
+        except (OSError, TimeoutError) as error:
+            ours.close()
+            raise RunnerGone(Outcome(failure="sandbox", details="the sandbox could not start the grader")) from error
+        except BaseException:  # nobody waits any more: the runner sees its channel close
+            ours.close()
+            raise
+
+    def stop(self) -> str:
+        """End it and all its runners; gives what bubblewrap complained about."""
+        self._control.close()
+        self._process.kill()
+        told = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr else ""
+        if self._process.stderr:
+            self._process.stderr.close()
+        self._process.wait()
+        return told
+
+
+async def _receive_handle(channel: socket.socket) -> int:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(channel, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(channel)
+    greeting, handles, _, _ = socket.recv_fds(channel, 1, 1)
+    if not greeting or len(handles) != 1:
+        raise OSError("no handle came with the runner")
+    return handles[0]
+
+
+def command(profile: Profile) -> list[str]:
+    """bubblewrap and its arguments, up to the zygote's own."""
+    if sys.platform != "linux":
+        raise CannotIsolate(f"The sandbox needs Linux; this is {sys.platform}.")
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise CannotIsolate("The sandbox needs bubblewrap, and it is not installed.")
+    interpreter = os.path.realpath(sys.executable)
+    arguments = [bubblewrap, "--die-with-parent", "--as-pid-1", "--new-session", "--clearenv", "--chdir", "/"]
+    arguments += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    arguments += ["--hostname", "sandbox"]
+    if os.getuid() == 0:
+        # As root the mounts are made by root, who can reach an interpreter in a closed home; the zygote then gives
+        # root up. A user namespace here would only rename root.
+        arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        arguments += ["--unshare-user"]
+    arguments += ["--proc", "/proc", "--dir", "/tmp", "--dir", "/dev"]
+    for device in ("null", "zero", "random", "urandom"):
+        arguments += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
+    bound: set[str] = set()
+    for path in _libraries(interpreter):
+        arguments += [*_folders_above(path, bound), "--ro-bind", path, path]
+    for link in ("/lib", "/lib64", "/lib32"):
+        if os.path.islink(link):
+            arguments += ["--symlink", os.readlink(link), link]
+        elif os.path.isdir(link):
+            arguments += ["--ro-bind", link, link]
+    for path in _packages_of_ours():
+        arguments += ["--tmpfs", path, "--remount-ro", path]
+    arguments += ["--ro-bind", str(INSIDE), "/inside"]
+    if profile.image:
+        arguments += ["--ro-bind", str(profile.image), "/image"]
+    return [*arguments, "--remount-ro", "/", interpreter, "-I", "-S", "-B", "/inside/zygote.py"]
+
+
+def _libraries(interpreter: str) -> Iterator[str]:
+    """What an interpreter needs to run: itself, its standard library, and the system's shared libraries."""
+    prefix = os.path.realpath(sys.base_prefix)
+    yield from (
+        path for path in ("/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache") if os.path.exists(path)
+    )
+    if prefix == "/usr":
+        yield interpreter
+    else:
+        yield prefix
+
+
+def _folders_above(path: str, made: set[str]) -> Iterator[str]:
+    """Arguments that make the folders above a path, open to everybody: bubblewrap would make them for root alone."""
+    for folder in reversed(Path(path).parents):
+        if str(folder) != "/" and str(folder) not in made:
+            made.add(str(folder))
+            yield from ("--dir", str(folder))
+
+
+def _packages_of_ours() -> list[str]:
+    """Where the interpreter itself has packages: they are the service's, and not to be seen inside."""
+    prefix = os.path.realpath(sys.base_prefix)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    candidates = [
+        f"{prefix}/lib/{version}/site-packages",
+        f"{prefix}/lib/{version}/dist-packages",
+        "/usr/lib/python3/dist-packages",
+    ]
+    return [path for path in dict.fromkeys(candidates) if os.path.isdir(path)]

@@ -1,0 +1,84 @@
+"""The settings: `fairmark.toml`, then the environment, each over the one before. Read once, when first needed."""
+
+import os
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+from fairmark import jsontext
+from fairmark.errors import FairmarkError
+
+FILE = "fairmark.toml"
+
+
+class InvalidSettings(FairmarkError, ValueError):
+    """A setting has a value it cannot have. The message says which, where and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Each field is the key in the file and, in capitals after FAIRMARK_, the environment's variable."""
+
+    home: Path | None = None
+    """Where images and data live; without it, the user's data directory."""
+    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    sandbox_isolation: Literal["auto", "per_grader", "per_grade"] = "auto"
+    sandbox_runners: int = 0
+    """How many grades of untrusted code run at once; 0 means two a core."""
+    python_timeout_s: float = 120.0
+    python_memory_mb: int = 2048
+    python_disk_mb: int = 1024
+    function_timeout_s: float = 10.0
+    function_memory_mb: int = 512
+    function_disk_mb: int = 64
+
+    @property
+    def data_folder(self) -> Path:
+        if self.home is not None:
+            return self.home
+        base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        return Path(base) / "fairmark"
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process. Raises InvalidSettings."""
+    return read(Path(FILE), dict(os.environ))
+
+
+def read(file: Path, environment: dict[str, str]) -> Settings:
+    given: dict[str, tuple[str, Any]] = {}
+    if file.is_file():
+        import tomllib  # most have no such file
+
+        try:
+            table = tomllib.loads(file.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidSettings(f"{file}: not TOML: {error}") from None
+        given = {name: (f"{file}: {name}", value) for name, value in table.items() if not isinstance(value, dict)}
+    types = get_type_hints(Settings)
+    for field in fields(Settings):
+        variable = f"FAIRMARK_{field.name.upper()}"
+        if environment.get(variable):
+            given[field.name] = (variable, environment[variable])
+    return Settings(**{name: _convert(*given[name], types[name]) for name in types if name in given})
+
+
+def _convert(where: str, value: Any, wanted: Any) -> Any:
+    allowed = get_args(wanted)
+    if wanted in (int, float):
+        try:
+            number = wanted(value)
+        except (TypeError, ValueError):
+            number = -1
+        if isinstance(value, bool) or not 0 <= number < float("inf"):
+            raise InvalidSettings(f"{where}: found {jsontext.describe(value)}. It takes a number, 0 or more.")
+        return number
+    if not isinstance(value, str):
+        raise InvalidSettings(f"{where}: found {jsontext.describe(value)}. It takes a string.")
+    if Path in allowed:
+        return Path(value).expanduser()
+    if value not in allowed:
+        raise InvalidSettings(f"{where}: found {jsontext.quote(value)}. Use one of: {', '.join(allowed)}.")
+    return value

@@ -1,0 +1,308 @@
+"""How processes begin and end: with the service, with their work, and never later."""
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fairmark
+from fairmark.sandbox import bubblewrap
+from fairmark.sandbox import pool as pools
+from fairmark.sandbox.base import Outcome
+from tests.sandbox.pools import children, grade, is_running, opened, program, rewards, runners_of, until, zygote_of
+from tests.sandbox.users import CHECKOUT, USERS, User, environment, home_of, run_as
+
+GOOD = "def grade(sample, item):\n    return 0.5\n"
+COUNTS = "n = 0\ndef grade(sample, item):\n    global n\n    n += 1\n    return n\n"
+ENDLESS = "def grade(sample, item):\n    while item:\n        pass\n    return 0.5\n"
+AT_ONCE = 4
+
+
+def spec(source: str) -> dict[str, str]:
+    return {"type": "python", "name": "grader", "source": source}
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def test_a_killed_zygote_fails_the_grade_that_runs_and_no_other() -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            running = asyncio.create_task(grade(pool, program(ENDLESS), {"loop": True}))
+            killed = await zygote_of(pool)
+            await until(lambda: len(children(killed)) == 2)
+            await asyncio.sleep(0.1)
+            os.kill(killed, signal.SIGKILL)
+            (outcome,) = await running
+            assert (outcome.reward, outcome.failure) == (0.0, "died")
+            await until(lambda: not is_running(killed))
+            await asyncio.sleep(0.1)
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            assert await zygote_of(pool) != killed
+
+    asyncio.run(run())
+
+
+def test_a_killed_bubblewrap_is_replaced_and_what_was_inside_ends() -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            zygote = await zygote_of(pool)
+            inside = [zygote, *children(zygote)]
+            parent = int(Path(f"/proc/{zygote}/stat").read_text().rpartition(")")[2].split()[1])
+            os.kill(parent, signal.SIGKILL)
+            await until(lambda: not is_running(parent))
+            assert await rewards(pool, program(COUNTS), {}) == [1.0]
+            await until(lambda: not any(map(is_running, inside)))
+
+    asyncio.run(run())
+
+
+def test_a_killed_runner_fails_its_grade_and_leaves_its_siblings_alone() -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(COUNTS), {}) == [1.0]
+            (sibling,) = await runners_of(pool)
+            running = asyncio.create_task(grade(pool, program(ENDLESS), {"loop": True}))
+            zygote = await zygote_of(pool)
+            await until(lambda: len(children(zygote)) == 2)
+            await asyncio.sleep(0.1)
+            (victim,) = set(await runners_of(pool)) - {sibling}
+            os.kill(victim, signal.SIGKILL)
+            assert await running == [Outcome(failure="died", details="the grader's process ended by itself")]
+            assert await rewards(pool, program(COUNTS), {}) == [2.0]
+
+    asyncio.run(run())
+
+
+# A service that grades without end, under a keeper whom everything it leaves behind falls to.
+KILLED = """
+import ctypes, os, signal, sys, threading, time
+sys.path.insert(0, {checkout!r})
+os.environ["FAIRMARK_SANDBOX_RUNNERS"] = "4"
+from tests.sandbox.driver import PR_SET_CHILD_SUBREAPER, processes_left
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+ours, theirs = os.pipe()
+service = os.fork()
+if service == 0:
+    import fairmark
+    grader = {{"type": "python", "name": "g", "source": {source!r}}}
+    fairmark.grade(grader)
+    threading.Thread(target=fairmark.grade, args=(grader, "", {{"loop": True}}), daemon=True).start()
+    time.sleep(0.5)
+    os.write(theirs, b"x")
+    {then}
+os.close(theirs)
+assert os.read(ours, 1) == b"x"
+{do}
+os.waitpid(service, 0)
+print(processes_left())
+"""
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize(
+    ("do", "then"),
+    [
+        ("os.kill(service, signal.SIGKILL)", "time.sleep(60)"),
+        ("os.kill(service, signal.SIGTERM)", "time.sleep(60)"),
+        ("pass", "os._exit(0)"),
+        ("pass", "sys.exit()"),
+    ],
+    ids=["SIGKILL", "SIGTERM", "os._exit", "sys.exit"],
+)
+def test_nothing_outlives_the_service_however_it_ends(do: str, then: str, user: User) -> None:
+    script = KILLED.format(checkout=str(CHECKOUT), source=ENDLESS, do=do, then=then)
+    home = home_of(user)
+    try:
+        settings = environment(home, FAIRMARK_PYTHON_TIMEOUT_S="60")
+        done = run_as(user, [sys.executable, "-c", script], "", settings)
+    finally:
+        shutil.rmtree(home)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+FORKS = """
+import os, sys
+import fairmark
+counter = {"type": "python", "name": "g", "source": %r}
+before = fairmark.grade(counter).reward
+child = os.fork()
+if child == 0:
+    rewards = [fairmark.grade(counter).reward for _ in range(2)]
+    sys.exit(0 if rewards == [1.0, 2.0] else 1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print([status, before, fairmark.grade(counter).reward])
+"""
+
+
+def test_a_forked_child_has_runners_of_its_own_and_leaves_its_parents_alone(tmp_path: Path) -> None:
+    done = run_as(USERS[0], [sys.executable, "-c", FORKS % COUNTS], "", environment(tmp_path))
+    assert (done.stdout, done.stderr) == ("[0, 1.0, 2.0]\n", "")
+
+
+def test_two_hundred_graders_leave_a_bounded_number_of_processes_and_descriptors_and_little_memory() -> None:
+    async def run() -> None:
+        async with opened(AT_ONCE) as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            zygote = await zygote_of(pool)
+            before, memory = descriptors(), resident_mb()
+            for number in range(200):
+                source = f"def grade(sample, item):\n    return {number}\n"
+                assert await rewards(pool, program(source, strict=number % 4 == 0), {}) == [number]
+                assert len(children(zygote)) <= pools.MAX_IDLE_RUNNERS + 2 * AT_ONCE
+            await until(lambda: len(children(zygote)) <= pools.MAX_IDLE_RUNNERS)
+            # A channel and a handle each.
+            assert descriptors() - before <= 2 * pools.MAX_IDLE_RUNNERS
+            assert resident_mb() - memory < 16
+
+    asyncio.run(run())
+
+
+def test_different_profiles_leave_a_bounded_number_of_zygotes() -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            backend = pool._backend
+            assert isinstance(backend, bubblewrap.Bubblewrap)
+            for package in ("json", "csv", "html", "wave", "bz2", "lzma", "zlib", "gzip"):
+                wanted = replace(program(GOOD), packages=frozenset({package}))
+                assert await rewards(pool, wanted, {}) == [0.5]
+                assert len(backend._zygotes) <= bubblewrap.MAX_ZYGOTES
+
+    asyncio.run(run())
+
+
+def test_a_runner_that_waits_too_long_for_work_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(COUNTS), {}) == [1.0]
+            zygote = await zygote_of(pool)
+            await until(lambda: not children(zygote))
+            assert await rewards(pool, program(COUNTS), {}) == [1.0]
+
+    monkeypatch.setattr(pools, "IDLE_LIMIT_S", 0.3)
+    asyncio.run(run())
+
+
+def test_a_runner_that_works_again_in_time_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            for count in range(1, 7):
+                assert await rewards(pool, program(COUNTS), {}) == [count]
+                await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(pools, "IDLE_LIMIT_S", 1.2)
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_cancelled_grade_ends_its_runner(strict: bool) -> None:
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            (idle,) = await runners_of(pool)
+            zygote = await zygote_of(pool)
+            running = asyncio.create_task(grade(pool, program(ENDLESS, strict=strict), {"loop": True}))
+            await until(lambda: len(children(zygote)) == (3 if strict else 2))  # strict: the next one is ready
+            await asyncio.sleep(0.2)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            await until(lambda: len(children(zygote)) == (2 if strict else 1))
+            assert idle in children(zygote)
+
+    asyncio.run(run())
+
+
+def test_grades_cancelled_at_any_moment_leave_nothing_running() -> None:
+    async def run() -> None:
+        async with opened(at_once=2) as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            zygote, before = await zygote_of(pool), descriptors()
+            for delay_ms in range(0, 40, 2):
+                source = f"# {delay_ms}\n{ENDLESS}"
+                running = asyncio.create_task(grade(pool, program(source), {"loop": True}))
+                await asyncio.sleep(delay_ms / 1000)
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await running
+            await until(lambda: len(children(zygote)) == 1)
+            await until(lambda: descriptors() == before)
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+
+    asyncio.run(run())
+
+
+def test_an_agrade_that_is_cancelled_frees_its_place_for_others() -> None:
+    async def run() -> float:
+        for _ in range(2 * (os.cpu_count() or 1) + 1):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(fairmark.agrade(spec(ENDLESS), item={"loop": True}), 0.2)
+        return (await asyncio.wait_for(fairmark.agrade(spec(GOOD)), 10)).reward
+
+    assert asyncio.run(run()) == 0.5
+
+
+def test_several_event_loops_one_after_the_other_share_the_sandbox() -> None:
+    source = f"# several loops\n{COUNTS}"
+    counted = [asyncio.run(fairmark.agrade(spec(source))).reward for _ in range(3)]
+    assert counted == [1.0, 2.0, 3.0]
+
+
+def test_several_threads_may_grade_at_once() -> None:
+    def work(number: int) -> None:
+        source = f"def grade(sample, item):\n    return item['n'] + {number}\n"
+        found.extend((number, n, fairmark.grade(spec(source), item={"n": n}).reward) for n in range(10))
+
+    def start(target: Callable[[int], None], number: int) -> threading.Thread:
+        thread = threading.Thread(target=target, args=(number,))
+        thread.start()
+        return thread
+
+    found: list[tuple[int, int, float]] = []
+    for thread in [start(work, number) for number in range(8)]:
+        thread.join()
+    assert len(found) == 80
+    assert [row for row in found if row[0] + row[1] != row[2]] == []
+
+
+def test_closing_ends_everything_even_what_runs() -> None:
+    async def run() -> tuple[list[int], list[Outcome]]:
+        async with opened() as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+            running = asyncio.create_task(grade(pool, program(ENDLESS), {"loop": True}))
+            zygote = await zygote_of(pool)
+            await until(lambda: len(children(zygote)) == 2)
+            await asyncio.sleep(0.1)
+            processes = [zygote, *children(zygote)]
+        return processes, await asyncio.wait_for(running, 5)
+
+    processes, (outcome,) = asyncio.run(run())
+    assert outcome.failure in {"died", "sandbox"}
+    end = time.monotonic() + 5
+    while any(map(is_running, processes)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_result_of_a_killed_grader_names_the_flag_and_its_kind() -> None:
+    result = fairmark.grade(spec("import os\ndef grade(sample, item):\n    os._exit(1)\n"))
+    errors = {key: value for key, value in json.loads(result.model_dump_json())["metadata"]["errors"].items() if value}
+    assert errors == {"python_grader_server_error": True, "python_grader_server_error_type": "died"}
