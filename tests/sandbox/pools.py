@@ -63,10 +63,10 @@ async def zygote_of(pool: RunnerPool) -> int:
     return pid
 
 
-async def runners_of(pool: RunnerPool) -> list[int]:
-    """The process numbers of the pool's runners, once those that made them have gone."""
+async def runners_of(pool: RunnerPool, count: int = 1) -> list[int]:
+    """The process numbers of the pool's runners, once there are so many, and nobody who made them or has ended."""
     zygote = await zygote_of(pool)
-    await until(lambda: all(_depth(pid) == _depth(zygote) + 1 for pid in children(zygote)))
+    await until(lambda: [_depth(pid) for pid in children(zygote)] == [_depth(zygote) + 1] * count)
     return children(zygote)
 
 

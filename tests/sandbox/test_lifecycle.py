@@ -84,7 +84,7 @@ def test_a_killed_runner_fails_its_grade_and_leaves_its_siblings_alone() -> None
             zygote = await zygote_of(pool)
             await until(lambda: len(children(zygote)) == 2)
             await asyncio.sleep(0.1)
-            (victim,) = set(await runners_of(pool)) - {sibling}
+            (victim,) = set(await runners_of(pool, 2)) - {sibling}
             os.kill(victim, signal.SIGKILL)
             assert await running == [Outcome(failure="died", details="the grader's process ended by itself")]
             assert await rewards(pool, program(COUNTS), {}) == [2.0]

@@ -72,11 +72,7 @@ def _opened_up(needed: list[Path]) -> Iterable[str]:
         if above is not None:
             closed.setdefault(above, []).extend([path] if above != path else sorted(path.iterdir()))
     for folder, wanted in closed.items():
-        paths = [
-            path
-            for path in wanted
-            if path.is_dir() and not any(path != one and path.is_relative_to(one) for one in wanted)
-        ]
+        paths = [path for path in wanted if path.is_dir() and not set(path.parents) & set(wanted)]
         # Held open by descriptor: once their folder is covered there is no other way to them.
         for number, path in enumerate(paths, 10):
             yield f"exec {number}<{shlex.quote(str(path))}"
@@ -88,6 +84,14 @@ def _opened_up(needed: list[Path]) -> Iterable[str]:
 
 
 def run_as(user: User, command: list[str], given: str, settings: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run a command with this environment, in its home: settings that lie about elsewhere are not read."""
     return subprocess.run(
-        command_as(user, command), input=given, capture_output=True, text=True, check=False, env=settings, timeout=120
+        command_as(user, command),
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=settings,
+        cwd=settings["HOME"],
+        timeout=120,
     )
