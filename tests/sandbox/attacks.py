@@ -256,7 +256,7 @@ ENVIRONMENT = _family(
         HARMLESS,
     ),
     ("its own environment by /proc", _attempt("open('/proc/self/environ').read()"), refused(errno.ENOENT), HARMLESS),
-    ("the list of processes", _body("return float(bool(os.listdir('/proc')))"), graded(0.0), HARMLESS),
+    ("the list of processes", _attempt("os.listdir('/proc')"), refused(errno.ENOENT), HARMLESS),
     ("the mounts", _attempt("open('/proc/self/mountinfo').read()"), refused(errno.ENOENT), HARMLESS),
     ("its descriptors by /proc", _attempt("os.listdir('/proc/self/fd')"), refused(errno.ENOENT), HARMLESS),
     ("a name for a parent", _body("return float(os.getppid() > 0)"), graded(0.0), HARMLESS),
@@ -597,7 +597,7 @@ PACKAGES = _family(
         refused(errno.EROFS),
     ),
     ("the root folder", _attempt("os.mkdir('/' + MARK)"), refused(errno.EROFS)),
-    ("the folder of processes", _attempt("os.mkdir('/proc/' + MARK)"), refused(errno.EROFS)),
+    ("the folder of processes", _attempt("os.mkdir('/proc/' + MARK)"), refused(errno.ENOENT)),
     ("the folder of devices", _attempt("open('/dev/' + MARK, 'x')"), refused(errno.EROFS)),
     (
         "rights of the standard library",

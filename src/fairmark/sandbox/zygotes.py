@@ -66,14 +66,20 @@ class Zygote:
         program = seccomp.program().hex()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        with theirs:
+        # The zygote needs /proc to name the users of its namespaces. It is handed over open and mounted nowhere: a
+        # container may forbid to mount it, and no runner ever has a way to it.
+        proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+        try:
             process = subprocess.Popen(  # noqa: S603  # bubblewrap, with arguments of ours
-                [*command(profile), str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [*command(profile), str(theirs.fileno()), str(proc)],
+                pass_fds=[theirs.fileno(), proc],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             )
+        finally:
+            theirs.close()
+            os.close(proc)
         zygote = cls(process, ours, program)
         loop = asyncio.get_running_loop()
         start = {
@@ -168,7 +174,7 @@ def command(profile: Profile) -> list[str]:
         arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         arguments += ["--unshare-user"]
-    arguments += ["--proc", "/proc", "--dir", "/tmp", "--dir", "/dev"]
+    arguments += ["--dir", "/tmp", "--dir", "/dev"]
     for device in ("null", "zero", "random", "urandom"):
         arguments += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     bound: set[str] = set()

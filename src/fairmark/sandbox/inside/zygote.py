@@ -1,8 +1,8 @@
 """Inside the sandbox: a process that has the packages of a profile imported, and forks runners from there.
 
 Runs as pid 1 of its own namespaces, under bubblewrap, started by path with an isolated interpreter. It holds trusted
-code only: the standard library, the image's packages, and the files beside this one. Orders come by the socket whose
-descriptor is its argument: one datagram each, with the runner's own socket attached.
+code only: the standard library, the image's packages, and the files beside this one. Orders come by the socket
+whose descriptor is its first argument: one datagram each, with the runner's own socket attached. The second is /proc.
 """
 
 import array
@@ -28,16 +28,17 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_NOSUID, MS_NODEV = 2, 4
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 38, 22, 24
 SECCOMP_MODE_FILTER = 2
 SYS_CAPSET = {"x86_64": 126, "aarch64": 91}[os.uname().machine]
+CONTROL, PROC = int(sys.argv[1]), int(sys.argv[2])
 CHANNEL = 3
 """The descriptor on which a runner talks; it has no other but the standard three, which lead nowhere."""
 
 
 def main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
+    control = socket.socket(fileno=CONTROL)
     start = json.loads(control.recv(1 << 20))
     drop_root(start["uid"])
     check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
@@ -51,8 +52,7 @@ def main() -> None:
     gc.freeze()
     control.send(json.dumps({"ready": True, "missing": missing}).encode())
     size = resource.getpagesize()
-    with open("/proc/self/statm") as file:
-        own_memory = int(file.read().split()[0]) * size
+    own_memory = int(read_own("statm").split()[0]) * size
     while True:
         order, ancillary, _, _ = control.recvmsg(1 << 20, socket.CMSG_SPACE(4))
         if not order:
@@ -90,12 +90,11 @@ def become_runner(order: dict[str, Any], descriptor: int, own_memory: int) -> No
     # The mapping of users can only be written by a process that may be looked at.
     check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
     check(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID))
-    write("/proc/self/setgroups", "deny")
-    write("/proc/self/uid_map", f"{uid} {uid} 1")
-    write("/proc/self/gid_map", f"{gid} {gid} 1")
+    write_own("setgroups", "deny")
+    write_own("uid_map", f"{uid} {uid} 1")
+    write_own("gid_map", f"{gid} {gid} 1")
     disk = f"size={order['disk_bytes']},nr_inodes={order['inodes']},mode=0700,uid={uid},gid={gid}"
     check(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", MS_NOSUID | MS_NODEV, disk.encode()))
-    check(libc.mount(b"tmpfs", b"/proc", b"tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, b"size=4k,mode=0555"))
     child = os.fork()
     if child:
         # The service holds the runner by this: it can end it whatever the runner does.
@@ -152,9 +151,21 @@ def filter_calls(program: bytes) -> None:
     check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0))
 
 
-def write(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
+def read_own(name: str) -> str:
+    """What /proc says about this process. There is no path to /proc in here, only the descriptor we were given."""
+    descriptor = os.open(f"self/{name}", os.O_RDONLY, dir_fd=PROC)
+    try:
+        return os.read(descriptor, 4096).decode()
+    finally:
+        os.close(descriptor)
+
+
+def write_own(name: str, text: str) -> None:
+    descriptor = os.open(f"self/{name}", os.O_WRONLY, dir_fd=PROC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
 
 
 def check(result: int) -> None:
