@@ -65,3 +65,7 @@ def test_the_data_folder_is_the_home_or_the_users_own(monkeypatch: pytest.Monkey
     assert Settings(home=Path("/h")).data_folder == Path("/h")
     monkeypatch.setenv("XDG_DATA_HOME", "/d")
     assert Settings().data_folder == Path("/d/fairmark")
+
+
+def test_a_file_that_may_not_be_looked_at_is_no_file(tmp_path: Path) -> None:
+    assert read(tmp_path, {}) == Settings()  # a folder of that name

@@ -49,11 +49,15 @@ def settings() -> Settings:
 
 def read(file: Path, environment: dict[str, str]) -> Settings:
     given: dict[str, tuple[str, Any]] = {}
-    if file.is_file():
+    try:
+        content = file.read_bytes()
+    except OSError:  # there is none, or we may not look
+        content = b""
+    if content:
         import tomllib  # most have no such file
 
         try:
-            table = tomllib.loads(file.read_text("utf-8"))
+            table = tomllib.loads(content.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InvalidSettings(f"{file}: not TOML: {error}") from None
         given = {name: (f"{file}: {name}", value) for name, value in table.items() if not isinstance(value, dict)}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairmark.sandbox.base import MB, Limits, Outcome, Program
-from fairmark.sandbox.runners import MAX_REPLY_BYTES, Runner, RunnerGone
+from fairmark.sandbox.runners import MAX_KEPT_BYTES, MAX_REPLY_BYTES, Runner, RunnerGone
 from tests.sandbox.pools import until
 
 LIMITS = Limits(wall_s=0.3, memory_bytes=MB, disk_bytes=MB, cpus=1)
@@ -22,12 +22,16 @@ class FakeProcess:
     def __init__(self) -> None:
         self.killed = 0
         self.count = 1
+        self.memory = 0
 
     def kill(self) -> None:
         self.killed += 1
 
     def threads(self) -> int:
         return self.count
+
+    def memory_bytes(self) -> int:
+        return self.memory
 
 
 class Peer:
@@ -236,6 +240,16 @@ def test_a_flood_that_nobody_asked_for_ends_the_runner() -> None:
 def test_a_thread_left_running_makes_the_runner_useless() -> None:
     async def scene(runner: Runner, peer: Peer, process: FakeProcess) -> None:
         process.count = 2
+        assert not runner.is_reusable
+
+    play(scene)
+
+
+def test_a_runner_that_has_grown_large_is_not_kept() -> None:
+    async def scene(runner: Runner, peer: Peer, process: FakeProcess) -> None:
+        process.memory = MAX_KEPT_BYTES
+        assert runner.is_reusable
+        process.memory += 1
         assert not runner.is_reusable
 
     play(scene)

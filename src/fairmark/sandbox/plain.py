@@ -54,3 +54,6 @@ class PlainProcess:
 
     def threads(self) -> int:
         return 1  # nobody here is kept apart anyway
+
+    def memory_bytes(self) -> int:
+        return 0

@@ -8,6 +8,7 @@ import asyncio
 import json
 import math
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -19,6 +20,8 @@ from fairmark import jsontext
 from fairmark.sandbox.base import Failure, Outcome, Program
 
 MAX_REPLY_BYTES = 1024 * 1024
+MAX_KEPT_BYTES = 512 * 1024 * 1024
+"""A runner that has grown beyond this is not kept for the next grade."""
 
 _FAILURES: dict[str, Failure] = {"error": "error", "oom": "oom"}
 
@@ -40,12 +43,16 @@ class Process(Protocol):
     def threads(self) -> int:
         """How many threads it has."""
 
+    def memory_bytes(self) -> int:
+        """How much memory it has to itself."""
+
 
 class ForeignProcess:
     """A process that is no child of ours, held by a descriptor, so that no other can be hit by mistake."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
+        self._folder = Path(f"/proc/{_pid_behind(handle)}")
 
     def kill(self) -> None:
         try:
@@ -57,11 +64,26 @@ class ForeignProcess:
     def threads(self) -> int:
         """1 where nobody can tell."""
         try:
-            with open(f"/proc/self/fdinfo/{self._handle}") as file:  # noqa: PTH123
-                pid = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
-            return Path(f"/proc/{pid}/task").stat().st_nlink - 2
-        except (OSError, StopIteration, ValueError):
+            return (self._folder / "task").stat().st_nlink - 2
+        except OSError:
             return 1
+
+    def memory_bytes(self) -> int:
+        """0 where nobody can tell."""
+        try:
+            _, resident, shared, *_ = map(int, (self._folder / "statm").read_text().split())
+        except (OSError, ValueError):
+            return 0
+        return (resident - shared) * resource.getpagesize()
+
+
+def _pid_behind(handle: int) -> int:
+    """The number of the process that a descriptor stands for; 0 where nobody can tell."""
+    try:
+        told = Path(f"/proc/self/fdinfo/{handle}").read_text()
+        return next(int(line.split()[1]) for line in told.splitlines() if line.startswith("Pid:"))
+    except (OSError, StopIteration, ValueError):
+        return 0
 
 
 class Runner(asyncio.Protocol):
@@ -111,8 +133,10 @@ class Runner(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it may grade again: alive, nothing said unasked, and no thread left running."""
-        return self._gone is None and not self._buffer and self._process.threads() == 1
+        """Whether it may grade again: alive, nothing said unasked, no thread left running, and not grown large."""
+        if self._gone is not None or self._buffer:
+            return False
+        return self._process.threads() == 1 and self._process.memory_bytes() <= MAX_KEPT_BYTES
 
     @property
     def is_working(self) -> bool:

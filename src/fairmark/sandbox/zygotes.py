@@ -199,10 +199,9 @@ def _libraries(interpreter: str) -> Iterator[str]:
     yield from (
         path for path in ("/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache") if os.path.exists(path)
     )
-    if prefix == "/usr":
-        yield interpreter
-    else:
-        yield prefix
+    yield interpreter
+    if prefix != "/usr":
+        yield f"{prefix}/lib"
 
 
 def _folders_above(path: str, made: set[str]) -> Iterator[str]:
