@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fairmark.sandbox.base import Program
+from fairmark.sandbox.catalogue import DEFAULT_TAG
 from fairmark.sandbox.chosen import ChosenSandbox
 from fairmark.sandbox.images import Images
 from fairmark.settings import settings
-
-DEFAULT_IMAGE = "2025-05-08"
 
 
 class Finding(NamedTuple):
@@ -35,9 +34,9 @@ def examine() -> Iterator[Finding]:
     else:
         yield from _isolation()
     yield _try_out()
-    image = Images(settings().data_folder).find(DEFAULT_IMAGE)
+    image = Images(settings().data_folder).find(DEFAULT_TAG)
     yield Finding(
-        f"image {DEFAULT_IMAGE}",
+        f"image {DEFAULT_TAG}",
         image is not None,
         "installed" if image else "not installed: graders have the standard library only",
         "fairmark sandbox install",

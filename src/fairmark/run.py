@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from fairmark.context import Context
-from fairmark.errors import GradingFailed
+from fairmark.errors import FairmarkError, GradingFailed
 from fairmark.graders import KINDS, rows_at_once, waits
 from fairmark.parse import Grader, parse
 from fairmark.result import Grade, Result
@@ -167,6 +167,8 @@ def _failure(error: Exception) -> Grade:
     """The one place where an exception becomes data."""
     if isinstance(error, GradingFailed):
         return Grade.failed(error)
+    if isinstance(error, FairmarkError):  # wrong settings, say: told on every row they keep from being graded
+        return Grade.failed(GradingFailed(str(error)))
     if isinstance(error, RecursionError):
         return Grade.failed(GradingFailed("the row is nested too deeply."))
     if isinstance(error, MemoryError):

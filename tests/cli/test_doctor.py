@@ -30,6 +30,14 @@ def test_without_isolation_a_python_grade_is_refused_with_the_reason(fairmark: R
     assert "fairmark doctor" in done.stderr
 
 
+def test_a_wrong_setting_is_told_by_the_grade_it_prevents(fairmark: Run) -> None:
+    grader = '{"type": "python", "source": "def grade(sample, item): return 1"}'
+    done = fairmark("grade", grader, env={"FAIRMARK_SANDBOX": "docker"})
+    assert done.returncode == 3
+    assert done.stderr == 'python: FAIRMARK_SANDBOX: found "docker". Use one of: bubblewrap, none.\n'
+    assert fairmark("doctor", env={"FAIRMARK_SANDBOX": "docker"}).returncode == 2
+
+
 def test_no_isolation_must_be_asked_for_and_is_warned_about_each_time(fairmark: Run) -> None:
     grader = '{"type": "python", "source": "def grade(sample, item): return open(\\"/etc/passwd\\") is not None"}'
     done = fairmark("grade", grader, env={"FAIRMARK_SANDBOX": "none"})

@@ -12,10 +12,10 @@ from fairmark.graders import code
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.sandbox import look
+from fairmark.sandbox.catalogue import DEFAULT_TAG
 from fairmark.spec import GraderSpec
 
 MAX_SOURCE_BYTES = 256_000
-DEFAULT_IMAGE = "2025-05-08"
 DEFAULT_THRESHOLD = 0.5
 
 
@@ -62,4 +62,4 @@ class Python(GraderSpec):
 
 async def grade_many(spec: Python, rows: Sequence[Row], ctx: Context) -> list[Grade]:
     arguments = [(row.sample.members, row.item) for row in rows]
-    return await code.grade_by_code(ctx, look.dedent(spec.source), "python", DEFAULT_IMAGE, rows, arguments)
+    return await code.grade_by_code(ctx, look.dedent(spec.source), "python", DEFAULT_TAG, rows, arguments)

@@ -4,10 +4,12 @@ import atexit
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairmark.sandbox.base import MB, Limits, Outcome, Policy, Program, Sandbox
-from fairmark.settings import Settings, settings
+
+if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
+    from fairmark.settings import Settings
 
 NOT_ISOLATED = "FAIRMARK_SANDBOX=none: graders' code runs with all your rights. Use it for code you trust."
 
@@ -20,6 +22,8 @@ class ChosenSandbox:
 
     @cached_property
     def policy(self) -> Policy:
+        from fairmark.settings import settings
+
         return policy_of(settings())
 
     async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
@@ -30,6 +34,8 @@ class ChosenSandbox:
     async def _run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
         # A forked child must not use its parent's processes.
         if self._opened is None or self._opened[0] != os.getpid():
+            from fairmark.settings import settings
+
             if self.policy.warning:
                 import logging
 
@@ -38,7 +44,7 @@ class ChosenSandbox:
         return await self._opened[1].run(program, rows)
 
 
-def policy_of(given: Settings) -> Policy:
+def policy_of(given: "Settings") -> Policy:
     standard = Policy()
     return Policy(
         given.sandbox_isolation,
@@ -50,7 +56,7 @@ def policy_of(given: Settings) -> Policy:
     )
 
 
-def open_sandbox(given: Settings) -> Sandbox:
+def open_sandbox(given: "Settings") -> Sandbox:
     """The sandbox that the settings name. Must be called on the event loop that it is to live on."""
     from fairmark import eventloop
     from fairmark.sandbox.bubblewrap import Bubblewrap
