@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 # Metric -> how many times faster than its reference, cold and warm.
 REQUIRED = {
-    "fuzzy_match": (0.95, 0.95),  # the same library, called through one more function
+    "fuzzy_match": (1, 1),  # the same call of the same library: the wrapper has to cost nothing
     "bleu": (2, 4),
     "gleu": (2, 4),
     "meteor": (6, 6),

@@ -79,12 +79,11 @@ def test_an_exception_is_told_by_the_users_own_lines() -> None:
         "def grade(sample, item):\n    return helper('{')\n"
     )
     details = fairmark.grade({"type": "python", "source": source}).errors["python_grader_runtime_error_details"]
-    lines = str(details).splitlines()
-    assert lines[:5] == [
+    lines = [line for line in str(details).splitlines() if line.strip(" ^~")]  # Pythons differ in what they underline
+    assert lines[:4] == [
         "Traceback (most recent call last):",
         '  File "grader.py", line 7, in grade',
         "    return helper('{')",
-        "           ^^^^^^^^^^^",
         '  File "grader.py", line 4, in helper',
     ]
     assert lines[-1].startswith("json.decoder.JSONDecodeError: Expecting property name")
