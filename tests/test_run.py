@@ -136,7 +136,7 @@ def test_a_waiting_grader_works_through_the_synchronous_door_even_inside_a_runni
 
 def test_waiting_rows_overlap_stay_in_order_and_are_bounded() -> None:
     count = ROWS_IN_FLIGHT + 200
-    slow_first = [{"item": {"reward": i, "seconds": 0.3 if i == 0 else 0}} for i in range(count)]
+    slow_first = [{"item": {"reward": i, "seconds": 0.5 if i == 0 else 0.2}} for i in range(count)]
     results = fairmark.grade_many(WAITING, slow_first)
     assert [result.reward for result in results] == list(range(count))
     assert 1 < kinds.Watch.most <= ROWS_IN_FLIGHT
