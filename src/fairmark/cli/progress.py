@@ -5,17 +5,10 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 UPDATE_EVERY_S = 0.1
 SHOW_AFTER_S = 1.0
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        elapsed = task.elapsed or 0.0
-        return Text(f"{task.fields['rows'] / elapsed:,.0f} rows/s" if elapsed else "")
 
 
 class RowProgress:
@@ -25,7 +18,7 @@ class RowProgress:
         self._progress = Progress(
             TextColumn("{task.fields[rows]:,} rows"),
             BarColumn(),
-            _Rate(),
+            TextColumn("{task.fields[rate]:,.0f} rows/s"),
             TimeRemainingColumn(),
             console=console,
         )
@@ -40,10 +33,11 @@ class RowProgress:
         if now - self._updated < UPDATE_EVERY_S or now - self._started < SHOW_AFTER_S:
             return
         self._updated = now
+        rate = rows / (now - self._started)  # from the very start, not from when the bar came up
         if self._task is None:
             self._progress.start()
-            self._task = self._progress.add_task("", total=None if share is None else 1.0, rows=rows)
-        self._progress.update(self._task, rows=rows, completed=share or 0.0)
+            self._task = self._progress.add_task("", total=None if share is None else 1.0, rows=rows, rate=rate)
+        self._progress.update(self._task, rows=rows, rate=rate, completed=share or 0.0)
 
     def __enter__(self) -> Self:
         return self
