@@ -60,8 +60,18 @@ def command_as(user: User, command: list[str]) -> list[str]:
     if user == "root" or os.getuid() != 0:
         return command
     become = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    return within_reach([*become, *command])
+
+
+def without_mounts(command: list[str]) -> list[str]:
+    """The command, to be run by root as a container has it: without the right to mount."""
+    return within_reach(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", *command])
+
+
+def within_reach(command: list[str]) -> list[str]:
+    """The command, where everybody may reach the interpreter and the checkout."""
     script = [*_opened_up([Path(sys.base_prefix).resolve(), Path(sys.prefix), CHECKOUT]), 'exec "$@"']
-    return ["unshare", "--mount", "--propagation", "private", "bash", "-ec", "\n".join(script), "-", *become, *command]
+    return ["unshare", "--mount", "--propagation", "private", "bash", "-ec", "\n".join(script), "-", *command]
 
 
 def _opened_up(needed: list[Path]) -> Iterable[str]:

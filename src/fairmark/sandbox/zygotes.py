@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from fairmark.sandbox import seccomp
@@ -25,6 +25,8 @@ ORDERS_AT_ONCE = 16
 """Runners that a zygote is asked for before the first has come; the socket holds about fifty orders."""
 UNPRIVILEGED = 65534
 """The user that root turns into inside."""
+
+CAP_SYS_ADMIN = 21
 
 INSIDE = Path(__file__).with_name("inside")
 ENVIRONMENT = {
@@ -76,6 +78,7 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
+                **_another_user(),
             )
         finally:
             theirs.close()
@@ -168,7 +171,7 @@ def command(profile: Profile) -> list[str]:
     arguments = [bubblewrap, "--die-with-parent", "--as-pid-1", "--new-session", "--clearenv", "--chdir", "/"]
     arguments += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     arguments += ["--hostname", "sandbox"]
-    if os.getuid() == 0:
+    if _may_mount():
         # As root the mounts are made by root, who can reach an interpreter in a closed home; the zygote then gives
         # root up. A user namespace here would only rename root.
         arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
@@ -191,6 +194,22 @@ def command(profile: Profile) -> list[str]:
     if profile.image:
         arguments += ["--ro-bind", str(profile.image), "/image"]
     return [*arguments, "--remount-ro", "/", interpreter, "-I", "-S", "-B", "/inside/zygote.py"]
+
+
+def _may_mount() -> bool:
+    """Whether we are a root that may make mounts and namespaces as such; root in a container mostly may not."""
+    if os.geteuid() != 0:
+        return False
+    status = Path("/proc/self/status").read_text()
+    capabilities = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(capabilities >> CAP_SYS_ADMIN & 1)
+
+
+def _another_user() -> dict[str, Any]:
+    """A root that may not mount starts bubblewrap as an ordinary user would: as one."""
+    if os.geteuid() != 0 or _may_mount():
+        return {}
+    return {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []}
 
 
 def _libraries(interpreter: str) -> Iterator[str]:
