@@ -93,7 +93,9 @@ def _try_out() -> Finding:
     (outcome,) = eventloop.run(sandbox.run(program, [({}, {})]))
     if outcome.failure is None:
         return Finding("python graders", True, "run")
-    return Finding("python graders", False, outcome.details, "Mend what is missing above.")
+    return Finding(
+        "python graders", False, outcome.details, "Mend what is missing above; docs/sandbox.md tells about containers."
+    )
 
 
 def _first_line(command: list[str]) -> str:

@@ -1,5 +1,6 @@
 """Grader JSON in -> a typed spec, or InvalidGrader with every problem it has."""
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ Grader = GraderSpec | Mapping[str, Any] | str | bytes
 
 _CACHE_SIZE = 256
 _cache: OrderedDict[bytes, GraderSpec] = OrderedDict()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,11 @@ def parse(grader: Grader) -> GraderSpec:
         return _parse_at("$", given)
     spec = _cache.get(key)
     if spec is None:
-        spec = _cache[key] = _parse_at("$", given)
-        if len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
+        # One thread at a time: pydantic builds a spec's validator when it is first used.
+        with _lock:
+            spec = _cache[key] = _parse_at("$", given)
+            if len(_cache) > _CACHE_SIZE:
+                _cache.popitem(last=False)
     return spec
 
 
@@ -158,7 +162,9 @@ def _wanted(spec_class: type[GraderSpec], name: str) -> str:
         return f"Use one of: {', '.join(map(str, parts))}."
     if isinstance(annotation, type) and issubclass(annotation, CompiledText):
         return annotation.wanted
-    return "It takes a string." if annotation is str else "It takes a number."
+    if get_origin(annotation) is Mapping:
+        return "It takes an object."
+    return "It takes a string." if annotation is str or str in parts else "It takes a number."
 
 
 def _typos(spec: GraderSpec, path: str) -> list[str]:

@@ -139,6 +139,10 @@ def test_a_list_of_graders_with_proper_names_becomes_a_dictionary() -> None:
             ['$.graders["a b"].operation: unknown operation "x". Use one of: eq, ne, like, ilike.'],
         ),
         (
+            {"type": "multi", "calculate_output": "1"},
+            ["$.graders: missing. It takes an object."],
+        ),
+        (
             {"type": "multi", "graders": {"a": check()}},
             [f"$.calculate_output: missing. {FORMULA}"],
         ),

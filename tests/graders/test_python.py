@@ -166,6 +166,18 @@ def test_wrong_source_is_found_at_validation_with_its_line(source: str, message:
     assert str(problem) == f"$.source: {message}"
 
 
+@pytest.mark.parametrize(
+    ("grader", "problem"),
+    [
+        ({"type": "python"}, "$.source: missing. It takes a string."),
+        ({"type": "python", "source": 5}, "$.source: found a number (5). It takes a string."),
+        (python("return 1", image_tag=5), "$.image_tag: found a number (5). It takes a string."),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_told_with_the_right_one(grader: dict[str, Any], problem: str) -> None:
+    assert [str(found) for found in fairmark.validate(grader).errors] == [problem]
+
+
 @pytest.mark.parametrize("source", ["\ud800", "(" * 100_000, "-" * 200_000 + "1", "a = [" * 5000])
 def test_source_that_no_parser_likes_is_refused_and_breaks_nothing(source: str) -> None:
     (problem,) = fairmark.validate({"type": "python", "source": source}).errors

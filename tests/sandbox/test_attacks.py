@@ -107,7 +107,7 @@ unprotected = pytest.mark.parametrize("answers", [UNPROTECTED], ids=str, indirec
 @pytest.mark.parametrize("attack", HERE, ids=key)
 def test_the_attack_has_exactly_the_outcome_the_sandbox_promises(attack: Attack, answers: Answers) -> None:
     answer, expected = answers[key(attack)], attack.expected
-    assert "crashed" not in answer
+    assert "crashed" not in answer, answer["crashed"]
     assert answer.get("invalid", False) == expected.invalid, answer
     if not expected.invalid:
         assert (answer["reward"], answer["flags"]) == (expected.reward, expected.flags), answer["error"]
