@@ -1,7 +1,8 @@
 """The peers: other libraries doing the same work, each in a virtual environment of its own.
 
 A peer is a script NAME.py that takes a data file and prints its mean scores as JSON, and NAME.txt with the exact
-versions it runs on. Its environment is made when first needed and again when NAME.txt changes.
+versions it runs on; judges/NAME.py asks a model. Its environment is made when first needed and again when NAME.txt
+changes.
 """
 
 import subprocess
@@ -55,6 +56,14 @@ def run(peer: Peer, data: Path, limit_s: float) -> process.Run:
     with tempfile.TemporaryDirectory() as folder:
         # -I: the script's own folder must not hide the package of the same name.
         return process.run([python, "-I", script, data], limit_s, _home(folder), Path(folder))
+
+
+def run_judge(peer: Peer, url: str, calls: int, at_once: int, limit_s: float) -> process.Run:
+    """The peer's judge against a server, as `run`. Raises ProcessFailed, PeerUnavailable."""
+    python = _environment(peer) / "bin" / "python"
+    with tempfile.TemporaryDirectory() as folder:
+        script = FOLDER / "judges" / peer.script.name
+        return process.run([python, "-I", script, url, str(calls), str(at_once)], limit_s, _home(folder), Path(folder))
 
 
 def _home(folder: str) -> Mapping[str, str]:

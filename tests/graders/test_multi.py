@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 import fairmark
+from fairmark.judges.base import Budget
+from fairmark.judges.fake import FakeAnswer, FakeJudge
 
 EMAIL = {
     "type": "string_check",
@@ -173,3 +175,53 @@ def test_unknown_keys_inside_components_are_echoed_too() -> None:
     echo = fairmark.validate({**multi("a", a=check(image_tag=None)), "invalid_grade": 0}).grader or {}
     assert echo["graders"]["a"]["image_tag"] is None
     assert echo["invalid_grade"] == 0
+
+
+def judged(model: str) -> dict[str, Any]:
+    return {
+        "type": "score_model",
+        "model": model,
+        "input": [{"role": "user", "content": model + ": {{sample.output_text}}"}],
+    }
+
+
+def test_the_judgements_of_all_components_are_there_and_added_up() -> None:
+    result = fairmark.grade(multi("(a + b + c) / 3", a=judged("one"), b=judged("two"), c=check()), judge=FakeJudge(0.5))
+    assert result.sub_rewards == {"a": 0.5, "b": 0.5, "c": 1.0}
+    dump = result.model_dump()
+    assert [judgement["model"] for judgement in dump["judgements"]] == ["one", "two"]
+    assert dump["metadata"]["token_usage"]["total_tokens"] == 240
+    assert set(dump["model_grader_token_usage_per_model"]) == {"one", "two"}
+    assert dump["cost"] == pytest.approx(0.00024)
+
+
+def test_a_judge_that_fails_counts_zero_and_its_flag_is_merged() -> None:
+    result = fairmark.grade(multi("a + b", a=judged("one"), b=check()), judge=FakeJudge(FakeAnswer(fault="refusal")))
+    assert (result.reward, result.status, result.sub_rewards) == (1.0, "error", {"a": 0.0, "b": 1.0})
+    assert [key for key, value in result.errors.items() if value] == ["model_grader_refusal_error"]
+    assert (result.error or "").startswith("a: one: the judge refused")
+    assert len(result.judgements) == 1
+
+
+def test_where_a_component_was_left_out_so_is_the_whole() -> None:
+    grader = multi("a + b", a=judged("one"), b=check())
+    rows = [{"item": {}, "sample": "x"}]
+    (result,) = fairmark.grade_many(grader, rows, judge=FakeJudge(1), budget=Budget(tokens=0))
+    assert (result.status, result.reward, result.passed) == ("skipped", 0.0, None)
+    assert result.skipped == "a: not asked: the budget of 0 tokens is spent."
+    assert not any(result.errors.values())
+    assert result.sub_rewards == {"a": 0.0, "b": 1.0}
+
+
+def test_a_formula_that_has_no_value_without_the_part_left_out_is_no_error() -> None:
+    grader = multi("b / a", a=judged("one"), b=check())
+    (result,) = fairmark.grade_many(grader, [{"item": {}, "sample": "x"}], judge=FakeJudge(1), budget=Budget(tokens=0))
+    assert result.status == "skipped"
+    assert not any(result.errors.values())
+
+
+def test_a_component_that_fails_makes_an_error_although_another_was_left_out() -> None:
+    grader = multi("a + b", a=judged("one"), b={**check(), "reference": "{{item.missing}}"})
+    (result,) = fairmark.grade_many(grader, [{"item": {}, "sample": "x"}], judge=FakeJudge(1), budget=Budget(tokens=0))
+    assert result.status == "error"
+    assert [key for key, value in result.errors.items() if value] == ["invalid_variable_error"]

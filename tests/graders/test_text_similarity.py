@@ -1,8 +1,14 @@
 """text_similarity."""
 
+from pathlib import Path
+
 import pytest
 
 import fairmark
+from fairmark.judges.asking import AskingJudge
+from fairmark.judges.cache import Cache
+from fairmark.judges.fake import FakeJudge
+from fairmark.judges.models import Registry
 
 CURIE = "According to wikipedia, Marie Curie was not born in Paris but in Warsaw."
 BORN = "Marie Curie was born in Warsaw."
@@ -71,8 +77,9 @@ def test_an_empty_side_scores_zero_and_two_empty_sides_match_only_fuzzily(
 
 def test_cosine_without_an_embedding_model_is_valid_and_fails_with_its_flag() -> None:
     assert fairmark.validate(grader("cosine")).valid
-    result = fairmark.grade(grader("cosine"), CURIE, {"reference": BORN})
+    nobody = AskingJudge(Registry({}, {}, {}, None), FakeJudge([]), Cache(Path(), "off", 0))
+    result = fairmark.grade(grader("cosine"), CURIE, {"reference": BORN}, judge=nobody)
     assert (result.reward, result.status) == (0.0, "error")
     assert result.errors["model_grader_server_error"] is True
     assert result.errors["model_grader_server_error_details"] == result.error
-    assert "embedding model" in (result.error or "")
+    assert (result.error or "").startswith('unknown model "text-embedding-3-large". Configured: none.')

@@ -1,0 +1,1 @@
+"""Models that grade: what is asked of them, which there are, and how thousands of answers are got from them."""

@@ -1,0 +1,137 @@
+"""The judge that asks real models: looks into the cache, asks what is not there, keeps what is good."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fairmark.errors import JudgeFailed, NotGraded
+from fairmark.judgement import NO_USAGE, Judgement
+from fairmark.judges.base import Budget, Completion, Embedded, NotAnAnswer, Prompt, Question
+from fairmark.judges.cache import Cache, key_of
+from fairmark.judges.chat import Chat, Sender
+from fairmark.judges.client import Tab
+from fairmark.judges.models import LOCAL, Model, Registry
+from fairmark.judges.vectors import Vectors
+
+
+class AskingJudge:
+    """Answers questions by asking models. Lives on one event loop."""
+
+    def __init__(self, registry: Registry, sender: Sender, cache: Cache) -> None:
+        self._registry = registry
+        self._chat = Chat(sender)
+        self._vectors = Vectors(sender, cache)
+        self._cache = cache
+        self._models: dict[str, Model] = {}
+        self._under_way: dict[bytes, asyncio.Future[Judgement | None]] = {}
+
+    async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
+        answers: list[Judgement | NotGraded | None] = [None] * len(questions)
+        asked: list[tuple[int, Model, bytes]] = []
+        for index, question in enumerate(questions):
+            try:
+                model = self._model(question.model, budget)
+            except JudgeFailed as failure:
+                answers[index] = Judgement(question.model, question.messages, question.sampling, failure=failure)
+                continue
+            asked.append((index, model, _key(model, question)))
+        known = self._cache.find([key for _, _, key in asked])
+        unknown = []
+        for index, model, key in asked:
+            answers[index] = _known(model, questions[index], known[key]) if key in known else None
+            if answers[index] is None:
+                unknown.append((index, model, key))
+        found = await asyncio.gather(*(self._answer(questions[i], model, key, budget) for i, model, key in unknown))
+        for (index, _, _), answer in zip(unknown, found, strict=True):
+            answers[index] = answer
+        return [answer for answer in answers if answer is not None]
+
+    async def complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
+        return await asyncio.gather(*(self._complete(prompt, budget) for prompt in prompts))
+
+    async def _complete(self, prompt: Prompt, budget: Budget | None) -> Completion | NotGraded:
+        try:
+            model = self._model(prompt.model, budget)
+            if budget is not None:
+                budget.check()
+        except JudgeFailed as failure:
+            return Completion({}, failure=failure)
+        except NotGraded as spent:
+            return spent
+        completion = await self._chat.complete(model, prompt)
+        if budget is not None:
+            budget.spend(completion.usage, completion.cost)
+        return completion
+
+    async def embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
+        return await self._vectors.embed(self._model(model, budget), texts, budget)
+
+    def _model(self, name: str, budget: Budget | None) -> Model:
+        model = self._models.get(name)
+        if model is None:
+            model = self._models[name] = self._registry.resolve(name)
+        unknown = model.price_in is None and model.price_out is None and model.provider.kind != LOCAL
+        if budget is not None and budget.dollars is not None and unknown:
+            raise JudgeFailed(
+                f"{name}: a budget in dollars is set, and this model has no price. Set price_in and price_out for it "
+                "in fairmark.toml, or use a budget in tokens."
+            )
+        return model
+
+    async def _answer(
+        self, question: Question, model: Model, key: bytes, budget: Budget | None
+    ) -> Judgement | NotGraded:
+        # The same question may be on its way already; then its answer serves both, and is paid for once.
+        while (other := self._under_way.get(key)) is not None:
+            shared = await asyncio.shield(other)
+            if shared is not None:
+                return _shared(model, question, shared)
+        future = self._under_way[key] = asyncio.get_running_loop().create_future()
+        judgement: Judgement | None = None
+        try:
+            if budget is not None:
+                budget.check()
+            tab = Tab(None if budget is None else budget.check)
+            judgement = await self._chat.ask(model, question, tab)
+        except NotGraded as spent:
+            return spent
+        finally:
+            # Whoever waits for this answer asks himself where there is none: it was taken back, or not paid for.
+            del self._under_way[key]
+            future.set_result(judgement)
+        if budget is not None:
+            budget.spend(judgement.usage, judgement.cost)
+        if judgement.failure is None:
+            self._cache.keep({key: _kept(judgement)})
+        return judgement
+
+
+def _key(model: Model, question: Question) -> bytes:
+    messages = question.messages if question.identity is None else question.identity
+    return key_of("chat", model.key, messages, question.sampling, question.shape.schema, question.repeat)
+
+
+def _kept(judgement: Judgement) -> list[Any]:
+    return [judgement.sampled_model, judgement.output, judgement.value, judgement.finish_reason]
+
+
+def _known(model: Model, question: Question, kept: Any) -> Judgement | None:
+    """The judgement out of what was kept; None where that does not fit (any more)."""
+    try:
+        sampled, output, value, reason = kept
+        value = question.shape.read(value)
+    except (TypeError, ValueError, NotAnAnswer):
+        return None
+    return _free(model, Judgement(question.model, question.messages, question.sampling, sampled, output, value, reason))
+
+
+def _shared(model: Model, question: Question, judgement: Judgement) -> Judgement:
+    """The judgement on an equal question, for this one. A failure is shared too: it has been tried often enough."""
+    mine = replace(judgement, model=question.model, messages=question.messages, usage=NO_USAGE, latency_s=0.0)
+    return _free(model, replace(mine, attempts=0))
+
+
+def _free(model: Model, judgement: Judgement) -> Judgement:
+    unknown = model.price_in is None and model.price_out is None
+    return replace(judgement, cost=None if unknown else 0.0, warning=model.warning)

@@ -1,0 +1,106 @@
+"""The judge of this process: the models that the settings configure. It is opened when the first question comes."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairmark.errors import NotGraded
+from fairmark.judgement import Judgement
+from fairmark.judges.base import Budget, Completion, Embedded, Judge, Prompt, Question
+
+if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
+    from fairmark.judges.local import LocalModels
+    from fairmark.judges.models import Provider
+    from fairmark.settings import Settings
+
+
+class ChosenJudge:
+    """Opens the real one on first use and hands everything on to it. It may be used from any event loop."""
+
+    def __init__(self) -> None:
+        self._opened: tuple[int, Judge] | None = None
+
+    async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
+        from fairmark import eventloop
+
+        return await eventloop.on_own_loop(self._ask(questions, budget))
+
+    async def complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
+        from fairmark import eventloop
+
+        return await eventloop.on_own_loop(self._complete(prompts, budget))
+
+    async def embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
+        from fairmark import eventloop
+
+        return await eventloop.on_own_loop(self._embed(model, texts, budget))
+
+    async def _ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
+        return await self._open().ask(questions, budget)
+
+    async def _complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
+        return await self._open().complete(prompts, budget)
+
+    async def _embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
+        return await self._open().embed(model, texts, budget)
+
+    def _open(self) -> Judge:
+        # A forked child must not use its parent's connections.
+        if self._opened is None or self._opened[0] != os.getpid():
+            from fairmark.settings import settings
+
+            self._opened = (os.getpid(), open_judge(settings()))
+        return self._opened[1]
+
+
+class _Embedded:
+    """The embedded models, started when one is asked for."""
+
+    def __init__(self, given: "Settings") -> None:
+        self._given = given
+        self._models: LocalModels | None = None
+
+    async def endpoint(self, name: str) -> "Provider":
+        from fairmark.judges.local import LocalModels
+        from fairmark.judges.models import LOCAL, Provider
+
+        if self._models is None:
+            self._models = LocalModels(self._given.data_folder)
+        base_url, key = await self._models.endpoint(name)
+        return Provider(LOCAL, base_url, headers={"Authorization": f"Bearer {key}"}, secrets=(key,))
+
+
+def open_judge(given: "Settings") -> Judge:
+    """The judge that the settings describe. Must be called on the event loop that it is to live on."""
+    import atexit
+
+    from fairmark import eventloop
+    from fairmark.judges.asking import AskingJudge
+    from fairmark.judges.cache import Cache
+    from fairmark.judges.client import Client
+    from fairmark.judges.models import read_registry
+
+    registry = read_registry()
+    cache = Cache(given.data_folder / "judgements.db", given.judge_cache, given.judge_cache_mb * 1_000_000)
+    client = Client(given, _Embedded(given).endpoint)
+    opener = os.getpid()
+
+    def close() -> None:
+        if os.getpid() == opener:
+            eventloop.run(client.close())
+            cache.close()
+        else:
+            _keep_forever((client, cache))
+
+    atexit.register(close)
+    return AskingJudge(registry, client, cache)
+
+
+def _keep_forever(opened: object) -> None:
+    """Keeps what a parent opened from the garbage collector at the end of its forked child.
+
+    It would close what is the parent's: SQLite forbids that, and sockets would be taken off an epoll that both share.
+    """
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(opened))

