@@ -1,0 +1,69 @@
+"""What may stand in `evaluators`: graders in all their shapes, and callables of the user."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fairmark import jsontext
+from fairmark.errors import EvaluationFailed, InvalidGrader
+from fairmark.parse import parse
+from fairmark.spec import GraderSpec
+
+PYTHON = "python"
+
+
+class BrokenSource(NamedTuple):
+    """A python grader whose source can never run. Azure takes it and gives every row the score 0, and so do we."""
+
+    error: str
+
+
+Grader = GraderSpec | BrokenSource
+
+
+def split(evaluators: Any) -> tuple[dict[str, Grader], dict[str, Callable[..., Any]]]:
+    """The graders and the callables by their labels, or EvaluationFailed for the first that is neither."""
+    if not isinstance(evaluators, Mapping) or not evaluators:
+        found = "an empty one" if isinstance(evaluators, Mapping) else jsontext.describe(evaluators)
+        raise EvaluationFailed(f"evaluators: expected a dict of labels with graders or callables, found {found}.")
+    graders: dict[str, Grader] = {}
+    callables: dict[str, Callable[..., Any]] = {}
+    for label, given in evaluators.items():
+        where = f"evaluators[{jsontext.quote(str(label))}]"
+        if not isinstance(label, str):
+            raise EvaluationFailed(f"{where}: a label is a string, found {jsontext.describe(label)}.")
+        config = config_of(given)
+        if config is not None:
+            try:
+                graders[label] = read(config)
+            except InvalidGrader as error:
+                raise EvaluationFailed("\n".join(f"{where}: {problem}" for problem in error.problems)) from error
+        elif callable(given):
+            callables[label] = given
+        else:
+            raise EvaluationFailed(f"{where}: expected a grader or a callable, found {jsontext.describe(given)}.")
+    return graders, callables
+
+
+def config_of(given: Any) -> Any:
+    """The grader JSON behind an evaluator: itself, what one of Azure's classes wraps, or an SDK's model object.
+
+    None for what is no grader.
+    """
+    if hasattr(given, "_grader_config"):
+        given = given._grader_config  # noqa: SLF001  # where Azure's classes keep it; nothing public does
+    elif callable(given):
+        return None
+    if isinstance(given, (GraderSpec, Mapping, str, bytes)):
+        return given
+    return given.model_dump(by_alias=True, exclude_unset=True) if hasattr(given, "model_dump") else None
+
+
+def read(config: Any) -> Grader:
+    """The spec of a grader. Raises InvalidGrader, but not for the text of a source."""
+    try:
+        return parse(config)
+    except InvalidGrader as error:
+        of_source = all((problem.path, problem.code) == ("$.source", "invalid_value") for problem in error.problems)
+        if of_source and isinstance(config, Mapping) and config["type"] == PYTHON:
+            return BrokenSource(str(error))
+        raise
