@@ -1,0 +1,137 @@
+"""Evals: what is to be tested, and by which criteria."""
+
+import time
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fairmark.store import ids
+from fairmark.store.database import Database, new_seq, uninterrupted
+from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.runs import delete_runs
+from fairmark.store.tables import evals, runs
+
+OrderBy = Literal["created_at", "updated_at"]
+
+
+class Eval(msgspec.Struct, frozen=True):
+    seq: int
+    id: str
+    project: str
+    name: str
+    metadata: dict[str, Any]
+    data_source_config: dict[str, Any]
+    criteria: list[dict[str, Any]]
+    created_at: int
+    updated_at: int
+
+
+_COLUMNS = [evals.c[name] for name in Eval.__struct_fields__]
+# Seconds tie, so a list goes by numbers: an eval's own, or one that it is given anew with every change.
+_POSITION = {"created_at": evals.c.seq, "updated_at": evals.c.updated_seq}
+
+
+class Evals:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @uninterrupted
+    async def create(
+        self,
+        project: str,
+        name: str | None,
+        metadata: dict[str, Any] | None,
+        data_source_config: dict[str, Any],
+        criteria: list[dict[str, Any]],
+    ) -> Eval:
+        now = int(time.time())
+        values: dict[str, Any] = {
+            "id": ids.new("eval_"),
+            "project": project,
+            "name": name or "",
+            "metadata": metadata or {},
+            "data_source_config": data_source_config,
+            "criteria": criteria,
+            "created_at": now,
+            "updated_at": now,
+        }
+        async with self._database.write_in_order() as connection:
+            turn = await _next_turn(connection, project)
+            done = await connection.execute(evals.insert().values({**values, "updated_seq": turn}))
+        return Eval(seq=new_seq(done), **values)
+
+    @uninterrupted
+    async def get(self, project: str, eval_id: str) -> Eval | None:
+        async with self._database.read() as connection:
+            return await _get(connection, project, eval_id)
+
+    @uninterrupted
+    async def list(
+        self,
+        project: str,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "asc",
+        order_by: OrderBy = "created_at",
+    ) -> Page[Eval]:
+        """By `updated_at`, an eval that is changed while somebody pages moves to the end of the list."""
+        position = _POSITION[order_by]
+        query = select(*_COLUMNS).where(evals.c.project == project)
+        async with self._database.read() as connection:
+            start = None
+            if after is not None:
+                found = select(position).where(evals.c.id == after, evals.c.project == project)
+                start = await connection.scalar(found) if ids.plausible(after) else None
+                if start is None:
+                    raise UnknownCursor(after)
+            rows = (await connection.execute(page_query(query, position, start, limit, order))).all()
+        return make_page(rows, limit, Eval)
+
+    @uninterrupted
+    async def update(
+        self,
+        project: str,
+        eval_id: str,
+        name: str | UnsetType = UNSET,
+        metadata: dict[str, Any] | UnsetType = UNSET,
+    ) -> Eval | None:
+        """What is not given stays as it is. None where there is no such eval."""
+        given = {"name": name, "metadata": metadata}
+        values = {field: value for field, value in given.items() if value is not UNSET}
+        async with self._database.write_in_order() as connection:
+            if values and ids.plausible(eval_id):
+                turn = await _next_turn(connection, project)
+                changed = evals.update().where(evals.c.id == eval_id, evals.c.project == project)
+                await connection.execute(changed.values(**values, updated_at=int(time.time()), updated_seq=turn))
+            return await _get(connection, project, eval_id)
+
+    @uninterrupted
+    async def delete(self, project: str, eval_id: str) -> bool:
+        """With its runs and all that belongs to them. False where there is no such eval."""
+        if not ids.plausible(eval_id):
+            return False
+        async with self._database.write() as connection:
+            # Its row first: from then on nobody can add a run to it.
+            found = select(evals.c.seq).where(evals.c.id == eval_id, evals.c.project == project)
+            seq = await connection.scalar(found.with_for_update())
+            if seq is None:
+                return False
+            await connection.execute(evals.delete().where(evals.c.seq == seq))
+            await delete_runs(connection, runs.c.eval_seq == seq)
+            return True
+
+
+async def _get(connection: AsyncConnection, project: str, eval_id: str) -> Eval | None:
+    if not ids.plausible(eval_id):
+        return None
+    query = select(*_COLUMNS).where(evals.c.id == eval_id, evals.c.project == project)
+    row = (await connection.execute(query)).one_or_none()
+    return None if row is None else Eval(*row)
+
+
+async def _next_turn(connection: AsyncConnection, project: str) -> int:
+    last = await connection.scalar(select(func.max(evals.c.updated_seq)).where(evals.c.project == project))
+    return (last or 0) + 1

@@ -1,0 +1,130 @@
+"""Uploaded files: what is known of them here, their content on disk in `<home>/files/<id>`."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, or_, select
+
+from fairmark.store import ids
+from fairmark.store.database import Database, new_seq, uninterrupted
+from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.tables import files
+
+
+class File(msgspec.Struct, frozen=True):
+    seq: int
+    id: str
+    project: str
+    filename: str
+    purpose: str
+    bytes: int
+    created_at: int
+    expires_at: int | None
+
+
+_COLUMNS = [files.c[name] for name in File.__struct_fields__]
+
+
+class Files:
+    """A file that has expired is absent."""
+
+    def __init__(self, database: Database, home: Path) -> None:
+        self._database = database
+        self.folder = home / "files"
+
+    def content(self, file_id: str) -> Path:
+        """Where the content of a file lies, or is to be put before the file is created."""
+        return self.folder / file_id
+
+    @uninterrupted
+    async def create(
+        self,
+        project: str,
+        id: str,  # noqa: A002 - as in File
+        filename: str,
+        purpose: str,
+        bytes: int,  # noqa: A002
+        expires_at: int | None,
+    ) -> File:
+        values: dict[str, Any] = {
+            "id": id,
+            "project": project,
+            "filename": filename,
+            "purpose": purpose,
+            "bytes": bytes,
+            "created_at": int(time.time()),
+            "expires_at": expires_at,
+        }
+        async with self._database.write_in_order() as connection:
+            done = await connection.execute(files.insert().values(values))
+        return File(seq=new_seq(done), **values)
+
+    @uninterrupted
+    async def get(self, project: str, file_id: str) -> File | None:
+        if not ids.plausible(file_id):
+            return None
+        query = select(*_COLUMNS).where(files.c.id == file_id, files.c.project == project, _unexpired())
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return None if row is None else File(*row)
+
+    async def path(self, project: str, file_id: str) -> Path | None:
+        """Where the content of a file lies that is there."""
+        return self.content(file_id) if await self.get(project, file_id) is not None else None
+
+    @uninterrupted
+    async def list(
+        self,
+        project: str,
+        purpose: str | None = None,
+        limit: int = 10_000,
+        after: str | None = None,
+        order: Order = "desc",
+    ) -> Page[File]:
+        query = select(*_COLUMNS).where(files.c.project == project, _unexpired())
+        if purpose is not None:
+            query = query.where(files.c.purpose == purpose)
+        async with self._database.read() as connection:
+            position = None
+            if after is not None:
+                # Also one that has expired since: its place in the list stays.
+                found = select(files.c.seq).where(files.c.id == after, files.c.project == project)
+                position = await connection.scalar(found) if ids.plausible(after) else None
+                if position is None:
+                    raise UnknownCursor(after)
+            rows = (await connection.execute(page_query(query, files.c.seq, position, limit, order))).all()
+        return make_page(rows, limit, File)
+
+    @uninterrupted
+    async def delete(self, project: str, file_id: str) -> bool:
+        """With its content. False where there is no such file."""
+        if not ids.plausible(file_id):
+            return False
+        gone = files.delete().where(files.c.id == file_id, files.c.project == project, _unexpired())
+        async with self._database.write() as connection:
+            if not (await connection.execute(gone)).rowcount:
+                return False
+        await self._unlink([file_id])
+        return True
+
+    @uninterrupted
+    async def delete_expired(self) -> int:
+        """Frees the disk of what has expired; how many files that were."""
+        expired = files.c.expires_at <= int(time.time())
+        async with self._database.write() as connection:
+            found = (await connection.scalars(select(files.c.id).where(expired).with_for_update())).all()
+            await connection.execute(files.delete().where(files.c.id.in_(found)))
+        await self._unlink(found)
+        return len(found)
+
+    async def _unlink(self, gone: Sequence[str]) -> None:
+        for each in gone:
+            await asyncio.to_thread(self.content(each).unlink, missing_ok=True)
+
+
+def _unexpired() -> ColumnElement[bool]:
+    return or_(files.c.expires_at.is_(None), files.c.expires_at > int(time.time()))

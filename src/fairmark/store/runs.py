@@ -1,0 +1,267 @@
+"""Runs of an eval: created queued, claimed by one server, started, finished; or canceled at any time before."""
+
+import asyncio
+import contextlib
+import secrets
+import time
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import ColumnElement, Select, and_, bindparam, false, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fairmark.errors import FairmarkError
+from fairmark.store import ids
+from fairmark.store.claims import Claims, ClaimsInMemory, ClaimsInSession
+from fairmark.store.database import Database, StoreUnavailable, new_seq, uninterrupted
+from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.tables import evals, items, runs, samples, sources
+
+Status = Literal["queued", "in_progress", "completed", "canceled", "failed"]
+_ACTIVE = ("queued", "in_progress")
+_CANDIDATES = 100
+
+
+class UnknownEval(FairmarkError, LookupError):
+    """The eval of a new run is not there, or no longer."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    seq: int
+    id: str
+    eval_id: str
+    eval_seq: int
+    project: str
+    name: str
+    metadata: dict[str, Any]
+    data_source: bytes
+    """JSON as it was sent: it may hold all rows."""
+    model: str | None
+    status: Status
+    error: dict[str, Any] | None
+    created_at: int
+    options: dict[str, Any]
+    """`budget`, `deadline_s`."""
+    total: int | None
+    """None until it is known how many rows there are."""
+    passed: int
+    failed: int
+    errored: int
+    skipped: int
+    criteria_counts: dict[str, list[int]]
+    """A criterion's id -> passed, failed, errored, skipped."""
+    usage: dict[str, list[int]]
+    """A model -> invocations, prompt, completion, total and cached tokens."""
+    cost: float | None
+    """Dollars; None where no model has a price."""
+
+
+_COLUMNS = [
+    sources.c.body.label("data_source") if name == "data_source" else runs.c[name] for name in Run.__struct_fields__
+]
+
+
+class Runs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._claims: Claims = ClaimsInMemory() if database.is_sqlite else ClaimsInSession(database)
+        self._claiming = asyncio.Lock()
+        self.owner = secrets.token_hex(8)
+        """This store's name on the runs that it works on."""
+
+    @uninterrupted
+    async def create(
+        self,
+        project: str,
+        eval_id: str,
+        name: str | None,
+        metadata: dict[str, Any] | None,
+        data_source: dict[str, Any] | bytes,
+        model: str | None,
+        total: int | None,
+        options: dict[str, Any],
+    ) -> Run:
+        """Raises UnknownEval. A `data_source` in bytes is kept as it is."""
+        body = data_source if isinstance(data_source, bytes) else msgspec.json.encode(data_source)
+        values: dict[str, Any] = {
+            "id": ids.new("evalrun_"),
+            "eval_id": eval_id,
+            "project": project,
+            "name": name or "",
+            "metadata": metadata or {},
+            "model": model,
+            "status": "queued",
+            "error": None,
+            "created_at": int(time.time()),
+            "options": options,
+            "total": total,
+            "passed": 0,
+            "failed": 0,
+            "errored": 0,
+            "skipped": 0,
+            "criteria_counts": {},
+            "usage": {},
+            "cost": None,
+        }
+        async with self._database.write_in_order() as connection:
+            found = select(evals.c.seq).where(evals.c.id == eval_id, evals.c.project == project)
+            # Held until the run is there: who deletes the eval meanwhile waits, and finds the run.
+            eval_seq = await connection.scalar(found.with_for_update(read=True)) if ids.plausible(eval_id) else None
+            if eval_seq is None:
+                raise UnknownEval(f"eval {eval_id}: there is no such eval.")
+            values["eval_seq"] = eval_seq
+            done = await connection.execute(runs.insert().values(values))
+            seq = new_seq(done)
+            await connection.execute(sources.insert().values(run_seq=seq, body=body))
+        return Run(seq=seq, data_source=body, **values)
+
+    @uninterrupted
+    async def get(self, project: str, eval_id: str, run_id: str) -> Run | None:
+        async with self._database.read() as connection:
+            return await _one(connection, _named(project, eval_id, run_id))
+
+    @uninterrupted
+    async def list(
+        self,
+        project: str,
+        eval_id: str,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "asc",
+        status: Status | None = None,
+    ) -> Page[Run]:
+        if not ids.plausible(eval_id):
+            return Page([], False)
+        async with self._database.read() as connection:
+            of_eval = select(evals.c.seq).where(evals.c.id == eval_id, evals.c.project == project)
+            eval_seq = await connection.scalar(of_eval)
+            position = None
+            if after is not None:
+                # Whatever its status is now: the place of a run that has gone on stays.
+                found = select(runs.c.seq).where(runs.c.id == after, runs.c.eval_seq == eval_seq)
+                position = await connection.scalar(found) if ids.plausible(after) else None
+                if position is None:
+                    raise UnknownCursor(after)
+            query = _select().where(runs.c.eval_seq == eval_seq)
+            if status is not None:
+                query = query.where(runs.c.status == status)
+            rows = (await connection.execute(page_query(query, runs.c.seq, position, limit, order))).all()
+        return make_page(rows, limit, Run)
+
+    @uninterrupted
+    async def delete(self, project: str, eval_id: str, run_id: str) -> bool:
+        """With all that belongs to it, also while it is worked on. False where there is no such run."""
+        async with self._database.write() as connection:
+            return await delete_runs(connection, _named(project, eval_id, run_id)) > 0
+
+    @uninterrupted
+    async def cancel(self, project: str, eval_id: str, run_id: str) -> Run | None:
+        """A run that has ended stays as it is. Once this has returned, nothing more is written to the run."""
+        named = _named(project, eval_id, run_id)
+        async with self._database.write() as connection:
+            await connection.execute(runs.update().where(named, runs.c.status.in_(_ACTIVE)).values(status="canceled"))
+            return await _one(connection, named)
+
+    # For the engine.
+
+    async def claim(self) -> Run | None:
+        """The oldest run that is to be worked on and that nobody works on. It is ours until it is released."""
+        claiming = asyncio.ensure_future(self._claim())
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # Who is cancelled never hears of the run, and so could not release it.
+            with contextlib.suppress(StoreUnavailable):
+                run = await claiming
+                if run is not None:
+                    await self.release(run)
+            raise
+
+    @uninterrupted
+    async def release(self, run: Run) -> None:
+        """Never fails: a claim that cannot be given back has ended."""
+        await self._claims.drop(run.seq)
+
+    @uninterrupted
+    async def start(self, run: Run, total: int | None = None) -> bool:
+        """Puts a queued run in progress, and notes how many rows it has. False where it has ended or is another's."""
+        values = {"status": "in_progress", "owner": self.owner} | ({} if total is None else {"total": total})
+        ours = or_(
+            and_(runs.c.status == "queued", or_(runs.c.owner.is_(None), runs.c.owner == self.owner)),
+            and_(runs.c.status == "in_progress", runs.c.owner == self.owner),
+        )
+        async with self._database.write() as connection:
+            done = await connection.execute(runs.update().where(runs.c.seq == run.seq, ours).values(values))
+        return bool(done.rowcount)
+
+    @uninterrupted
+    async def finish(self, run: Run, status: Status, error: dict[str, Any] | None = None) -> bool:
+        """Ends a run that is in progress and ours. False, and nothing changes, where it is not."""
+        ended = runs.update().where(self.working_on(run)).values(status=status, error=error)
+        async with self._database.write() as connection:
+            done = await connection.execute(ended)
+        return bool(done.rowcount)
+
+    def working_on(self, run: Run) -> ColumnElement[bool]:
+        """Whether the run is in progress and ours, so that we may write to it."""
+        return and_(runs.c.seq == run.seq, runs.c.status == "in_progress", runs.c.owner == self.owner)
+
+    async def close(self) -> None:
+        await self._claims.close()
+
+    @uninterrupted
+    async def _claim(self) -> Run | None:
+        last = 0
+        async with self._claiming:
+            while True:
+                query = select(runs.c.seq).where(runs.c.status.in_(_ACTIVE), runs.c.seq > last)
+                async with self._database.read() as connection:
+                    found = (await connection.scalars(query.order_by(runs.c.seq).limit(_CANDIDATES))).all()
+                for seq in found:
+                    run = await self._try(seq)
+                    if run is not None:
+                        return run
+                if len(found) < _CANDIDATES:
+                    return None
+                last = found[-1]
+
+    async def _try(self, seq: int) -> Run | None:
+        if not await self._claims.take(seq):
+            return None
+        run = None
+        try:
+            async with self._database.write() as connection:
+                # Its last holder may have ended it just before letting go.
+                active = and_(runs.c.seq == seq, runs.c.status.in_(_ACTIVE))
+                await connection.execute(runs.update().where(active).values(owner=self.owner))
+                run = await _one(connection, active)
+        finally:
+            if run is None:
+                await self._claims.drop(seq)
+        return run
+
+
+async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -> int:
+    """Within a transaction. The runs' rows first: who adds items to one holds its row and is waited for."""
+    found = (await connection.scalars(select(runs.c.seq).where(which).with_for_update())).all()
+    if found:
+        these = [{"gone": seq} for seq in found]
+        await connection.execute(runs.delete().where(runs.c.seq == bindparam("gone")), these)
+        for table in (items, samples, sources):
+            await connection.execute(table.delete().where(table.c.run_seq == bindparam("gone")), these)
+    return len(found)
+
+
+def _named(project: str, eval_id: str, run_id: str) -> ColumnElement[bool]:
+    if not (ids.plausible(eval_id) and ids.plausible(run_id)):
+        return false()
+    return and_(runs.c.id == run_id, runs.c.eval_id == eval_id, runs.c.project == project)
+
+
+def _select() -> Select[Any]:
+    return select(*_COLUMNS).join_from(runs, sources, sources.c.run_seq == runs.c.seq)
+
+
+async def _one(connection: AsyncConnection, which: ColumnElement[bool]) -> Run | None:
+    row = (await connection.execute(_select().where(which))).one_or_none()
+    return None if row is None else Run(*row)

@@ -1,0 +1,155 @@
+"""The tables. What is asked for is a column; what is only carried is JSON, as text, or bytes.
+
+There are no foreign keys: whoever writes below a run holds the run's row, and whoever deletes a run or an eval takes
+its row first. A check for each of a million items would tell nothing new.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+from fairmark import jsontext
+
+metadata = MetaData()
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value as its text; None is NULL.
+
+    Names are such values too: users send texts that a database refuses as they are, with NUL or half an emoji in them.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else jsontext.encode(value).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else jsontext.decode(value)
+
+
+# sqlite_autoincrement below: a number is never given twice, so that nothing of a deleted run can become another's.
+def _sequence(name: str = "seq", **more: Any) -> Column[int]:
+    # SQLite counts by itself only in a column that is called INTEGER.
+    return Column(name, BigInteger().with_variant(Integer, "sqlite"), **more)
+
+
+keys = Table(
+    "keys",
+    metadata,
+    _sequence(primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("project", String, nullable=False),
+    Column("name", Json, nullable=False),
+    Column("start", String, nullable=False),
+    Column("sha256", LargeBinary, nullable=False, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("revoked_at", BigInteger),
+    sqlite_autoincrement=True,
+)
+
+files = Table(
+    "files",
+    metadata,
+    _sequence(primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("project", String, nullable=False),
+    Column("filename", Json, nullable=False),
+    Column("purpose", String, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Index("files_of_project", "project", "seq"),
+    Index("files_of_purpose", "project", "purpose", "seq"),
+    Index("files_by_expiry", "expires_at"),
+    sqlite_autoincrement=True,
+)
+
+evals = Table(
+    "evals",
+    metadata,
+    _sequence(primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("project", String, nullable=False),
+    Column("name", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("data_source_config", Json, nullable=False),
+    Column("criteria", Json, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    _sequence("updated_seq", nullable=False),
+    Index("evals_of_project", "project", "seq"),
+    Index("evals_by_update", "project", "updated_seq"),
+    sqlite_autoincrement=True,
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    _sequence(primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    _sequence("eval_seq", nullable=False),
+    Column("eval_id", String, nullable=False),
+    Column("project", String, nullable=False),
+    Column("name", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("model", Json),
+    Column("options", Json, nullable=False),
+    Column("status", String, nullable=False),
+    Column("error", Json),
+    # Which server works on it. Who finds another's name here has lost the run, and writes nothing.
+    Column("owner", String),
+    Column("created_at", BigInteger, nullable=False),
+    Column("total", BigInteger),
+    Column("passed", BigInteger, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+    Column("errored", BigInteger, nullable=False),
+    Column("skipped", BigInteger, nullable=False),
+    Column("criteria_counts", Json, nullable=False),
+    Column("usage", Json, nullable=False),
+    Column("cost", Float),
+    Index("runs_of_eval", "eval_seq", "seq"),
+    Index("runs_of_eval_by_status", "eval_seq", "status", "seq"),
+    Index("runs_by_status", "status", "seq"),
+    sqlite_autoincrement=True,
+)
+
+# Apart from its run, whose row is written again with every batch of items.
+sources = Table(
+    "sources",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+items = Table(
+    "items",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("idx", Integer, primary_key=True, autoincrement=False),
+    Column("status", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("items_by_status", "run_seq", "status", "idx"),
+)
+
+samples = Table(
+    "samples",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("idx", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+)
