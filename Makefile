@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 # The data that the reference libraries need; only tests and benchmarks compare with them.
 ORACLE := .venv/.oracle
+# Clients of the server that only the tests need, each in an environment of its own.
+CLIENTS := $(patsubst requirements/clients/%,.venv-clients/%/.ready,$(basename $(wildcard requirements/clients/*)))
 # Test workers: one a core.
 JOBS ?= auto
 
@@ -12,7 +14,7 @@ JOBS ?= auto
 help:  ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(READY) $(ORACLE)  ## Create .venv with everything needed here
+setup: $(READY) $(ORACLE) $(CLIENTS)  ## Create .venv with everything needed here
 
 $(READY): pyproject.toml requirements/dev.txt scripts/setup.sh hatch_build.py src/fairmark/metrics/_rouge.c
 	@bash scripts/setup.sh
@@ -22,12 +24,16 @@ $(ORACLE): $(READY) scripts/data/sources.py scripts/data/oracle.py
 	@$(BIN)/python -m scripts.data oracle
 	@touch $@
 
+.venv-clients/%/.ready: requirements/clients/%.* scripts/clients.sh | $(READY)
+	@bash scripts/clients.sh $*
+	@touch $@
+
 demo: $(READY)  ## Grade the example data set and show its summary
 	@$(BIN)/fairmark eval examples/capitals.jsonl \
 	  --grader examples/exact.json --grader examples/similar.json --grader examples/combined.json \
 	  -o demo/results.jsonl --overwrite
 
-test: $(ORACLE)  ## Run the whole test suite, in parallel, offline
+test: $(ORACLE) $(CLIENTS)  ## Run the whole test suite, in parallel, offline
 	@$(BIN)/pytest -n $(JOBS)
 
 lint: $(READY)  ## Lint, check formatting, check types
@@ -46,4 +52,4 @@ data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt 
 	@$(BIN)/python -m scripts.data
 
 clean:  ## Remove .venv and everything generated
-	rm -rf .venv .venv-bench demo dist build src/fairmark/metrics/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-clients demo dist build src/fairmark/metrics/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

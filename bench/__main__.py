@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import engine, evaluation, metrics, report, sandbox, scale, startup
+from bench import endpoint, engine, evaluation, judges, metrics, report, sandbox, scale, startup
 
 
 def measure_metrics(quick: bool) -> report.Report:
@@ -38,6 +38,8 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "startup": startup.main,
     "evaluation": evaluation.main,
     "scale": scale.main,
+    "judges": judges.main,
+    "endpoint": endpoint.main,
 }
 
 

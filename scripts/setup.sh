@@ -3,19 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '%s\n' "$*" >&2; }
-
-as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
-}
-
-# apt_install PACKAGE...: true when they are installed now.
-apt_install() {
-  command -v apt-get >/dev/null || return 1
-  say "Installing system packages: $*"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
-}
+. scripts/apt.sh
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
@@ -47,6 +35,7 @@ say "Creating .venv with $("$python" --version)"
 [ -x .venv/bin/python ] && new_enough .venv/bin/python || "$python" -m venv --clear .venv
 pip() { .venv/bin/python -m pip --disable-pip-version-check "$@" --quiet; }
 pip install -r requirements/dev.txt
+pip install --no-deps -r requirements/no-deps.txt
 
 # For the compiled core of ROUGE. Everything works without it, only slower; but the tests ask for it.
 command -v ${CC:-cc gcc clang} >/dev/null || apt_install gcc libc6-dev ||
@@ -65,3 +54,9 @@ command -v bwrap >/dev/null || missing+=(bubblewrap)
 if [ ${#missing[@]} -gt 0 ] && ! apt_install "${missing[@]}"; then
   say "Missing: ${missing[*]}. python and function graders will not run here until they are installed."
 fi
+# The tests of the server's database run on PostgreSQL too; Debian keeps its programs out of the PATH.
+[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || command -v initdb >/dev/null || apt_install postgresql ||
+  say "There is no PostgreSQL, and apt could not install it: the tests of the store will fail."
+# Models on this machine need OpenMP's library, which minimal systems lack.
+.venv/bin/python -c 'import xllamacpp' 2>/dev/null || apt_install libgomp1 ||
+  say "xllamacpp cannot be imported: local/ models will not run here."

@@ -1,13 +1,13 @@
 """Kinds for tests of the engine: one that waits, one that breaks."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from fairmark.context import Context
 from fairmark.errors import GradingFailed
-from fairmark.graders import KINDS, Kind
+from fairmark.graders import KINDS, GradeRows, Kind
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
@@ -71,12 +71,27 @@ async def meet(spec: Meeting, row: Row, ctx: Context) -> Grade:
     return Grade(1.0)
 
 
+def each(grade: Callable[[Any, Row, Context], Awaitable[Grade]]) -> GradeRows:
+    """A function of one row as one of many."""
+
+    async def one(spec: Any, row: Row, ctx: Context) -> Grade:
+        try:
+            return await grade(spec, row, ctx)
+        except GradingFailed as failure:
+            return Grade.failed(failure)
+
+    async def all_of_them(spec: Any, rows: Sequence[Row], ctx: Context) -> list[Grade]:
+        return list(await asyncio.gather(*(one(spec, row, ctx) for row in rows)))
+
+    return all_of_them
+
+
 @contextmanager
 def installed() -> Iterator[None]:
     """The kinds above stand in the table for a while."""
-    KINDS["waiting"] = Kind(Waiting, waiting=wait)
+    KINDS["waiting"] = Kind(Waiting, batch=each(wait), waits=lambda spec: True)
     KINDS["breaking"] = Kind(Breaking, pure=break_down)
-    KINDS["meeting"] = Kind(Meeting, waiting=meet)
+    KINDS["meeting"] = Kind(Meeting, batch=each(meet), waits=lambda spec: True)
     Watch.running = Watch.most = Watch.cancelled = 0
     try:
         yield

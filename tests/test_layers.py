@@ -18,27 +18,41 @@ LAYERS = [
     "formula",
     "callables",
     "thread",
+    "messages",
     "metrics",
     "spec",
+    "judgement",
     "result",
+    "judges.base",  # what a kind may know of judges
+    "endpoints.base",  # what a kind may know of reward servers
     "sandbox.base",  # what a kind may know of the sandbox
     "sandbox.catalogue",
     "sandbox.look",
     "context",
     "graders.code",  # what the kinds that run code share
+    "graders.judging",  # what the kinds that ask a judge share
     "graders.",  # the kinds: they know what is below, and not one another
     "graders",  # the table of kinds
     "parse",
     "settings",
     "eventloop",
+    "judges",  # how models are asked
+    "endpoints",  # how reward servers are asked
     "sandbox.inside",  # runs in the sandbox and knows nothing of us
     "sandbox",  # the backends
     "pool",
+    "apart",
     "run",
     "worker",
     "functions",
     "doctor",
+    "evals.dataset",
+    "evals.tally",
+    "evaluation",
     "",  # the package's public names
+    "store",
+    "durable",
+    "server",
     "evals",
     "cli",
 ]
@@ -80,7 +94,7 @@ def test_a_module_imports_only_what_lies_below_it(module: str) -> None:
 
 
 def test_a_kind_does_not_import_its_siblings() -> None:
-    kinds = {module for module in MODULES if module.startswith("graders.")} - {"graders.code"}
+    kinds = {module for module in MODULES if module.startswith("graders.")} - {"graders.code", "graders.judging"}
     assert len(kinds) >= 3
     for kind in kinds:
         assert not kinds & set(imports(MODULES[kind]))

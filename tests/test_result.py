@@ -1,8 +1,13 @@
 """The result and its wire form."""
 
 import json
+from typing import Any
+
+import pytest
 
 import fairmark
+from fairmark.judges.base import Budget
+from fairmark.judges.fake import FakeAnswer, FakeJudge
 
 CHECK = {"type": "string_check", "name": "exact", "input": "{{item.a}}", "reference": "b", "operation": "eq"}
 
@@ -43,8 +48,74 @@ def test_the_wire_form_has_exactly_the_documented_keys() -> None:
         "error": None,
         "warnings": [],
         "printed": None,
+        "skipped": None,
+        "cost": None,
+        "spread": None,
+        "judgements": [],
     }
     assert json.loads(result.model_dump_json()) == dump
+
+
+JUDGED: dict[str, Any] = {
+    "type": "score_model",
+    "name": "tone",
+    "model": "a",
+    "input": [{"role": "user", "content": "{{sample.output_text}}"}],
+    "sampling_params": {"seed": 1},
+}
+
+
+def test_a_judged_result_has_its_tokens_its_cost_and_every_judgement() -> None:
+    answer = FakeAnswer('{"steps": [{"description": "d", "conclusion": "c"}], "result": 0.75}')
+    result = fairmark.grade(JUDGED, "hi", judge=FakeJudge(answer))
+    dump = result.model_dump()
+    tokens = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 0}
+    assert dump["metadata"]["token_usage"] == tokens
+    assert dump["metadata"]["sampled_model_name"] == "a"
+    assert dump["model_grader_token_usage_per_model"] == {"a": tokens}
+    assert dump["cost"] == pytest.approx(0.00012)
+    assert (dump["spread"], dump["skipped"], dump["status"]) == (None, None, "graded")
+    assert dump["judgements"] == [
+        {
+            "model": "a",
+            "sampled_model_name": "a",
+            "result": 0.75,
+            "steps": [{"description": "d", "conclusion": "c"}],
+            "input": [{"role": "user", "content": "hi"}],
+            "output": answer.text,
+            "finish_reason": "stop",
+            "sampling_params": {"seed": 1},
+            "usage": tokens,
+            "cost": dump["cost"],
+            "latency": result.judgements[0].latency_s,
+            "attempts": 1,
+            "cached": False,
+            "error": None,
+        }
+    ]
+    assert json.loads(result.model_dump_json()) == dump
+
+
+def test_several_judges_are_added_up_in_total_and_apart_by_model() -> None:
+    dump = fairmark.grade({**JUDGED, "n": 2, "panel": ["b"]}, "hi", judge=FakeJudge([1, 1, 0, 0])).model_dump()
+    assert dump["metadata"]["token_usage"]["total_tokens"] == 480
+    assert dump["metadata"]["sampled_model_name"] == "a"
+    per_model = dump["model_grader_token_usage_per_model"]
+    assert {model: usage["total_tokens"] for model, usage in per_model.items()} == {"a": 240, "b": 240}
+    assert dump["cost"] == pytest.approx(0.00048)
+    assert dump["spread"]["verdicts"] == [1.0, 1.0, 0.0, 0.0]
+    assert [judgement["model"] for judgement in dump["judgements"]] == ["a", "a", "b", "b"]
+    assert json.loads(json.dumps(dump)) == dump
+
+
+def test_a_row_that_was_left_out_is_skipped_and_neither_passed_nor_failed() -> None:
+    (result,) = fairmark.grade_many(JUDGED, [{"item": {}, "sample": "x"}], judge=FakeJudge(1), budget=Budget(tokens=0))
+    dump = result.model_dump()
+    assert (dump["status"], dump["passed"], dump["reward"], dump["error"]) == ("skipped", None, 0.0, None)
+    assert dump["skipped"] == result.skipped == "not asked: the budget of 0 tokens is spent."
+    assert not any(dump["metadata"]["errors"].values())
+    assert (dump["metadata"]["token_usage"], dump["judgements"]) == (None, [])
+    assert repr(result) == "Result(reward=0.0, status='skipped')"
 
 
 def test_a_failure_has_reward_zero_its_flag_and_another_status() -> None:

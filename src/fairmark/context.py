@@ -3,12 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairmark.endpoints.base import Endpoints
+from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.row import Row
 from fairmark.sandbox.base import Sandbox
 from fairmark.spec import GraderSpec
 
-GradeChildren = Callable[[Mapping[str, GraderSpec], Sequence[Row]], Awaitable[dict[str, list[Result]]]]
+GradeChildren = Callable[[Mapping[str, GraderSpec], Sequence[Row], "Context"], Awaitable[dict[str, list[Result]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +18,17 @@ class Context:
     """Handed to every kind's `grade`. What reaches outside (models, sandboxes) is a field here, never an import."""
 
     grade_children: GradeChildren
-    """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""
     sandbox: Sandbox
     """Runs untrusted code."""
+    judge: Judge
+    """Asks models."""
+    endpoints: Endpoints
+    """Asks reward servers."""
     owner: str = ""
     """Whose graders these are; code of different owners never shares a process."""
+    budget: Budget | None = None
+    """What may be spent on models; None is no limit."""
+
+    async def grade(self, children: Mapping[str, GraderSpec], rows: Sequence[Row]) -> dict[str, list[Result]]:
+        """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""
+        return await self.grade_children(children, rows, self)

@@ -5,13 +5,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairmark.sandbox.base import Program
 from fairmark.sandbox.catalogue import DEFAULT_TAG
 from fairmark.sandbox.chosen import ChosenSandbox
 from fairmark.sandbox.images import Images
 from fairmark.settings import settings
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from fairmark.judges.models import Provider
+
+
+REACH_S = 5.0
+"""How long a judge's server may take to say that it is there."""
 
 
 class Finding(NamedTuple):
@@ -42,6 +51,7 @@ def examine() -> Iterator[Finding]:
         "fairmark sandbox install",
         needed=False,
     )
+    yield from _judges()
 
 
 def _isolation() -> Iterator[Finding]:
@@ -95,6 +105,63 @@ def _try_out() -> Finding:
         return Finding("python graders", True, "run")
     return Finding(
         "python graders", False, outcome.details, "Mend what is missing above; docs/sandbox.md tells about containers."
+    )
+
+
+def _judges() -> Iterator[Finding]:
+    """Which models can be asked, and whether their servers answer."""
+    from fairmark import eventloop
+    from fairmark.judges.models import LOCAL, read_registry
+
+    registry = read_registry()
+    providers = [provider for name, provider in registry.providers.items() if name != LOCAL]
+    words = [provider.name for provider in providers]
+    words += [
+        f"{len(names)} {word}" for names, word in ((registry.entries, "models"), (registry.aliases, "aliases")) if names
+    ]
+    yield Finding(
+        "judge models",
+        bool(words),
+        ", ".join(words) or "none configured",
+        "Set OPENAI_API_KEY (and OPENAI_BASE_URL), or describe providers in fairmark.toml: docs/models.md.",
+        needed=False,
+    )
+    if providers:
+        yield from eventloop.run(_reached(providers))
+
+
+async def _reached(providers: "list[Provider]") -> list[Finding]:
+    import asyncio
+
+    import aiohttp
+
+    timeout = aiohttp.ClientTimeout(total=REACH_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        return await asyncio.gather(*(_reach(session, provider) for provider in providers))
+
+
+async def _reach(session: "aiohttp.ClientSession", provider: "Provider") -> Finding:
+    """Asks for the list of models, which costs nothing."""
+    import aiohttp
+
+    from fairmark.judges.client import proxy_for
+
+    url, proxy = provider.models_url, proxy_for(provider.models_url)
+    name, fix = f"provider {provider.name}", f"Check that {provider.base_url} is right and can be reached from here."
+    try:
+        async with session.get(url, headers=provider.headers, allow_redirects=False, proxy=proxy) as response:
+            status = response.status
+    except TimeoutError:
+        return Finding(name, False, f"no answer within {REACH_S:g} s", fix, needed=False)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return Finding(name, False, provider.hide(str(error) or type(error).__name__), fix, needed=False)
+    if status in (401, 403):
+        return Finding(name, False, f"answered {status}: the key is missing or wrong", "Check its key.", needed=False)
+    if status >= 500:
+        return Finding(name, False, f"answered {status}", fix, needed=False)
+    # Not every server has a list of its models.
+    return Finding(
+        name, True, "answers" if status == 200 else f"answers ({status} for its list of models)", needed=False
     )
 
 

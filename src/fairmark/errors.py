@@ -2,10 +2,10 @@
 
 Two families. `InvalidGrader`: the grader's JSON is wrong, nothing runs. `GradingFailed`: this row could not be
 graded; it is recorded on the row's result and the rest goes on. Each leaf of the second names its wire flag here
-and nowhere else.
+and nowhere else. `NotGraded` is neither: the row was left out on purpose.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 # The keys of `metadata.errors`, in the order of the wire format. A key ending in "_type" or "_details" explains
 # the flag it is named after and is null unless that flag is set; every other key is true or false.
@@ -77,6 +77,15 @@ class InvalidData(FairmarkError, ValueError):
         return cls(f"{path}: {(error.strerror or str(error)).lower()}.{more}")
 
 
+class EvaluationFailed(FairmarkError):
+    """A call of `evaluate` cannot be done: a wrong argument, data that cannot be read, a target that always fails.
+
+    `result` holds what was evaluated, where only saving it failed.
+    """
+
+    result: dict[str, Any] | None = None
+
+
 class GradingFailed(FairmarkError):
     """This row could not be graded."""
 
@@ -89,6 +98,13 @@ class GradingFailed(FairmarkError):
         if self.details_key:
             flags[self.details_key] = str(self)
         return flags
+
+
+class NotGraded(FairmarkError):
+    """This row was left out on purpose: a budget is spent, or a judge says that its criterion does not apply.
+
+    Its result has status `skipped`: neither graded nor failed.
+    """
 
 
 class VariableMissing(GradingFailed):
@@ -109,11 +125,52 @@ class FormulaFailed(GradingFailed):
     flag = "formula_parse_error"
 
 
+class TookTooLong(GradingFailed):
+    """Computing this row's grade was stopped at its deadline."""
+
+    flag = "unresponsive_reward_error"
+
+
 class JudgeFailed(GradingFailed):
-    """A model that this grade needs cannot be asked, or did not answer."""
+    """A model that this grade needs cannot be asked, or its server answered with an error."""
 
     flag = "model_grader_server_error"
     details_key = "model_grader_server_error_details"
+
+
+class JudgeTimedOut(JudgeFailed):
+    """A judge did not answer in time."""
+
+    def flags(self) -> dict[str, bool | str]:
+        return {**super().flags(), "unresponsive_reward_error": True}
+
+
+class JudgeRefused(GradingFailed):
+    """A judge would not answer."""
+
+    flag = "model_grader_refusal_error"
+
+
+class JudgeCutOff(GradingFailed):
+    """A judge's answer was cut off by a token limit."""
+
+    flag = "truncated_observation_error"
+
+
+class JudgeUnreadable(GradingFailed):
+    """A judge's answer does not have the form that was asked for."""
+
+    flag = "model_grader_parse_error"
+
+
+class EndpointFailed(GradingFailed):
+    """A reward server would not score this row, or answered with what is no reward."""
+
+
+class EndpointUnresponsive(EndpointFailed):
+    """A reward server cannot be reached, or did not answer in time."""
+
+    flag = "unresponsive_reward_error"
 
 
 class CodeFailed(GradingFailed):

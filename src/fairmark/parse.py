@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
 
@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from fairmark import jsontext
-from fairmark.compiled import CompiledText
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders import KINDS
 from fairmark.spec import GraderSpec
@@ -156,14 +155,20 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
 
 def _wanted(spec_class: type[GraderSpec], name: str) -> str:
     """What a field takes, in words, from its type."""
-    annotation = spec_class.model_fields[name].annotation
+    annotation: Any = spec_class.model_fields[name].annotation
     parts = [part for part in get_args(annotation) if part is not type(None)]
+    if len(parts) == 1 and get_origin(parts[0]) is Literal:  # one that may be null
+        annotation, parts = parts[0], list(get_args(parts[0]))
     if get_origin(annotation) is Literal:
         return f"Use one of: {', '.join(map(str, parts))}."
-    if isinstance(annotation, type) and issubclass(annotation, CompiledText):
-        return annotation.wanted
+    if hasattr(annotation, "wanted"):
+        return str(annotation.wanted)
+    if annotation is bool:
+        return "It takes true or false."
     if get_origin(annotation) is Mapping:
         return "It takes an object."
+    if get_origin(annotation) is Sequence:
+        return "It takes a list of strings."
     return "It takes a string." if annotation is str or str in parts else "It takes a number."
 
 

@@ -6,13 +6,15 @@ from typing import Any, Literal, NamedTuple
 
 from fairmark import jsontext
 from fairmark.errors import NO_ERRORS, GradingFailed
+from fairmark.judgement import Judgement, total_cost, total_usage, usage_per_model
 from fairmark.spec import GraderSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Grade(NamedTuple):
-    """What a kind makes of one row. A grade with an `error` is a failure, whatever its reward."""
+    """What a kind makes of one row. A grade with an `error` is a failure, whatever its reward; one that is `skipped`
+    is neither a failure nor a grade."""
 
     reward: float
     sub_rewards: Mapping[str, float] = _NOTHING
@@ -22,6 +24,14 @@ class Grade(NamedTuple):
     """What went wrong, in the wire's keys; only those that are set."""
     printed: str | None = None
     """What the grader's own code printed."""
+    skipped: str | None = None
+    """Why the row was left out on purpose."""
+    judgements: tuple[Judgement, ...] = ()
+    """What judges said, in the order they were asked."""
+    spread: Mapping[str, Any] | None = None
+    """How far several judges, or several answers of one, lay apart."""
+    seconds: float | None = None
+    """What this row alone took, where the kind knows it."""
 
     @classmethod
     def failed(cls, failure: GradingFailed, printed: str | None = None) -> "Grade":
@@ -57,8 +67,25 @@ class Result:
         return dict(self.grade.sub_rewards)
 
     @property
-    def status(self) -> Literal["graded", "error"]:
-        return "graded" if self.grade.error is None else "error"
+    def status(self) -> Literal["graded", "error", "skipped"]:
+        if self.grade.error is not None:
+            return "error"
+        return "graded" if self.grade.skipped is None else "skipped"
+
+    @property
+    def skipped(self) -> str | None:
+        """Why the row was left out on purpose; None where it was not."""
+        return self.grade.skipped
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """What judges said about the row: messages, answer, tokens, cost and time of each question."""
+        return self.grade.judgements
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars spent on judges; None where no price is known."""
+        return total_cost(self.grade.judgements)
 
     @property
     def error(self) -> str | None:
@@ -80,11 +107,14 @@ class Result:
         """Whether the reward reaches the grader's threshold; None where it has none. An error never passes."""
         if self.grade.error is not None:
             return False
+        if self.grade.skipped is not None:
+            return None
         threshold = self.spec.threshold
         return None if threshold is None else self.grade.reward >= threshold
 
     def model_dump(self) -> dict[str, Any]:
         grade = self.grade
+        judgements = grade.judgements
         return {
             "reward": grade.reward,
             "metadata": {
@@ -93,16 +123,22 @@ class Result:
                 "errors": self.errors,
                 "execution_time": self.execution_time,
                 "scores": dict(grade.sub_rewards),
-                "token_usage": None,
-                "sampled_model_name": None,
+                "token_usage": total_usage(judgements).dump() if judgements else None,
+                "sampled_model_name": next((each.sampled_model for each in judgements if each.sampled_model), None),
             },
             "sub_rewards": dict(grade.sub_rewards),
-            "model_grader_token_usage_per_model": {},
+            "model_grader_token_usage_per_model": {
+                model: usage.dump() for model, usage in usage_per_model(judgements).items()
+            },
             "status": self.status,
             "passed": self.passed,
             "error": grade.error,
             "warnings": list(self.warnings),
             "printed": grade.printed,
+            "skipped": grade.skipped,
+            "cost": total_cost(judgements),
+            "spread": grade.spread,
+            "judgements": [judgement.dump() for judgement in judgements],
         }
 
     def model_dump_json(self) -> str:

@@ -32,6 +32,27 @@ class Settings:
     function_timeout_s: float = 10.0
     function_memory_mb: int = 512
     function_disk_mb: int = 64
+    judge_concurrency: int = 64
+    """How many questions to models are under way at once, all models together."""
+    judge_timeout_s: float = 60.0
+    """What one attempt may take."""
+    judge_deadline_s: float = 300.0
+    """What a question may take with all its retries."""
+    judge_retries: int = 6
+    judge_cache: Literal["on", "off", "read_only", "refresh"] = "on"
+    """refresh asks anew and stores what it gets."""
+    judge_cache_mb: int = 1024
+    endpoint_allow: str = ""
+    """Which private addresses `endpoint` graders may ask: hosts, host:port and networks, with commas between."""
+    db: str = ""
+    """The server's database, as a URL; without it, a SQLite file in the home."""
+    max_body_mb: int = 64
+    """How long the JSON of a request may be."""
+    max_file_mb: int = 512
+    request_timeout_s: float = 30.0
+    """What a client may take to send a request, and a second more for every 64 kB of it."""
+    rate_limit_per_minute: int = 0
+    """Requests a minute for each key of the server; 0 is no limit."""
 
     @property
     def data_folder(self) -> Path:
@@ -47,20 +68,23 @@ def settings() -> Settings:
     return read(Path(FILE), dict(os.environ))
 
 
-def read(file: Path, environment: dict[str, str]) -> Settings:
-    given: dict[str, tuple[str, Any]] = {}
+def read_tables(file: Path) -> dict[str, Any]:
+    """The whole file: single settings, and tables such as `models`. Empty where there is none."""
     try:
         content = file.read_bytes()
     except OSError:  # there is none, or we may not look
-        content = b""
-    if content:
-        import tomllib  # most have no such file
+        return {}
+    import tomllib  # most have no such file
 
-        try:
-            table = tomllib.loads(content.decode())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidSettings(f"{file}: not TOML: {error}") from None
-        given = {name: (f"{file}: {name}", value) for name, value in table.items() if not isinstance(value, dict)}
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"{file}: not TOML: {error}") from None
+
+
+def read(file: Path, environment: dict[str, str]) -> Settings:
+    table = read_tables(file)
+    given = {name: (f"{file}: {name}", value) for name, value in table.items() if not isinstance(value, dict)}
     types = get_type_hints(Settings)
     for field in fields(Settings):
         variable = f"FAIRMARK_{field.name.upper()}"
@@ -81,6 +105,8 @@ def _convert(where: str, value: Any, wanted: Any) -> Any:
         return number
     if not isinstance(value, str):
         raise InvalidSettings(f"{where}: found {jsontext.describe(value)}. It takes a string.")
+    if wanted is str:
+        return value
     if Path in allowed:
         return Path(value).expanduser()
     if value not in allowed:

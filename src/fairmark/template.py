@@ -56,6 +56,10 @@ class Template(CompiledText):
     def _join(self, row: Row) -> str:
         return "".join([part if isinstance(part, str) else part.render(row) for part in self._parts])
 
+    def render_with(self, row: Row, around: Callable[[str], str]) -> str:
+        """The text for a row, with something put around every value that the row brings in."""
+        return "".join([part if isinstance(part, str) else around(part.render(row)) for part in self._parts])
+
     def stray(self) -> list[str]:
         """Pieces of plain text that look like variables with a brace missing. They stay text; a user may be told."""
         texts = [part for part in self._parts if isinstance(part, str)]

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import ROOT, Run
+from tests.judges.faults import FaultServer, Status
 
 EXACT = json.dumps(
     {
@@ -20,6 +22,14 @@ EXACT = json.dumps(
         "input": "{{sample.output_text}}",
         "reference": "{{item.a}}",
         "operation": "eq",
+    }
+)
+JUDGED = json.dumps(
+    {
+        "type": "score_model",
+        "name": "judged",
+        "model": "judge",
+        "input": [{"role": "user", "content": "Rate {{sample.output_text}} as {{item.a}}."}],
     }
 )
 CAPITALS = ["examples/capitals.jsonl", "--grader", "examples/exact.json"]
@@ -266,4 +276,196 @@ def test_results_that_cannot_be_written_are_a_clear_error(fairmark: Run, tmp_pat
     assert (done.returncode, done.stderr) == (
         2,
         "/dev/full: no space left on device. What was written before is kept.\n",
+    )
+
+
+# Judges and their budget. The server answers every question with 0.75 and says that this took 120 tokens.
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer() as server:
+        yield server
+
+
+def judging(server: FaultServer, home: Path) -> dict[str, str]:
+    """One question at a time, so that it is known which rows are within a budget."""
+    return {
+        "OPENAI_BASE_URL": f"{server.url}/v1",
+        "FAIRMARK_HOME": str(home / "home"),
+        "FAIRMARK_JUDGE_CONCURRENCY": "1",
+        "FAIRMARK_JUDGE_CACHE": "off",
+    }
+
+
+def statuses(path: Path, label: str = "judged") -> list[tuple[int, str]]:
+    return [(line["row"], line["results"][label]["status"]) for line in lines(path)]
+
+
+def test_the_summary_shows_what_judges_took(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    source = data(tmp_path / "d.jsonl", 4)
+    done = fairmark(
+        "eval", source, "--grader", JUDGED, "--grader", EXACT, "-o", str(out), env=judging(server, tmp_path)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "judges: 480 tokens"
+    assert "skipped" not in done.stdout
+    result = lines(out)[0]["results"]["judged"]
+    assert (result["reward"], result["passed"], result["status"]) == (0.75, True, "graded")
+    (judgement,) = result["judgements"]
+    assert (judgement["result"], judgement["usage"]["total_tokens"], judgement["cost"]) == (0.75, 120, None)
+    assert "input" not in judgement
+    assert "judgements" not in lines(out)[0]["results"]["exact"]
+
+
+def test_rows_beyond_the_budget_are_skipped_and_counted_apart(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    arguments = ["eval", data(tmp_path / "d.jsonl", 5), "--grader", JUDGED, "--grader", EXACT, "-o", str(out)]
+    done = fairmark(*arguments, "--budget-tokens", "300", env=judging(server, tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    heading, judged, exact = done.stdout.splitlines()[:3]
+    assert heading.split()[6:8] == ["errors", "skipped"]
+    assert judged.split()[:7] == ["judged", "0.7500", "100.0%", "3", "0", "0", "2"]
+    assert exact.split()[:7] == ["exact", "0.8000", "80.0%", "4", "1", "0", "0"]
+    assert (
+        "judged: 2 of 5 rows were skipped. The first:\n  not asked: the budget of 300 tokens is spent." in done.stdout
+    )
+    assert done.stdout.endswith(f"; results in {out}; --resume grades the skipped rows\njudges: 360 tokens\n")
+    assert [status for _, status in statuses(out)] == ["graded"] * 3 + ["skipped"] * 2
+    skipped = lines(out)[4]["results"]["judged"]
+    assert (skipped["passed"], skipped["skipped"]) == (None, "not asked: the budget of 300 tokens is spent.")
+    assert len(server.requests) == 3
+
+
+def test_all_graders_of_a_run_share_the_budget(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    other = JUDGED.replace("Rate", "Judge").replace("judged", "other")
+    arguments = ["eval", data(tmp_path / "d.jsonl", 20), "--grader", JUDGED, "--grader", other]
+    done = fairmark(*arguments, "--budget-tokens", "1000", env=judging(server, tmp_path))
+    assert len(server.requests) == 9
+    assert done.stdout.splitlines()[-1] == "judges: 1,080 tokens"
+
+
+@pytest.mark.parametrize(("fail_under", "code"), [("0.6", 0), ("0.61", 1)])
+def test_a_skipped_row_counts_as_not_passed(
+    fairmark: Run, server: FaultServer, tmp_path: Path, fail_under: str, code: int
+) -> None:
+    arguments = ["eval", data(tmp_path / "d.jsonl", 5), "--grader", JUDGED, "--fail-under", fail_under]
+    done = fairmark(*arguments, "--budget-tokens", "300", env=judging(server, tmp_path))
+    assert done.returncode == code
+    assert done.stderr == (f"judged: 0.6000 is below {fail_under}\n" if code else "")
+
+
+def test_a_budget_of_nothing_grades_nothing(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    arguments = ["eval", data(tmp_path / "d.jsonl", 3), "--grader", JUDGED, "--budget-tokens", "0"]
+    done = fairmark(*arguments, env=judging(server, tmp_path))
+    assert done.returncode == 3
+    assert server.requests == []
+
+
+def test_resume_grades_skipped_rows_again_and_keeps_the_others_and_their_order(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    """Also where skipped rows lie between others, as they do where a part of the answers was known already."""
+    out = tmp_path / "out.jsonl"
+    arguments = ["eval", data(tmp_path / "d.jsonl", 8), "--grader", JUDGED, "-o", str(out)]
+    env = judging(server, tmp_path)
+    fairmark(*arguments, "--budget-tokens", "300", env=env)
+    whole = out.read_text().splitlines(keepends=True)
+    # As a run that was stopped leaves it: skipped rows between graded ones, and half a line at the end.
+    mixed = [whole[3].replace('"row":4', '"row":1'), *whole[1:3], *whole[3:6]]
+    mixed[0] = json.dumps({**json.loads(mixed[0]), "item": {"a": "1"}, "sample": "1"}) + "\n"
+    out.write_text("".join(mixed) + whole[6][:40])
+    out.chmod(0o640)
+    done = fairmark(*arguments, "--resume", "--budget-tokens", "500", env=env)
+    assert done.returncode == 0
+    assert statuses(out) == [(row, "skipped" if row == 8 else "graded") for row in range(1, 9)]
+    assert out.read_text().splitlines(keepends=True)[1:3] == whole[1:3]
+    assert len(server.requests) == 3 + 5
+    assert "6 rows in" in done.stdout
+    assert "2 from before" in done.stdout
+    assert done.stdout.splitlines()[-1] == "judges: 840 tokens"  # seven rows, two of them from before
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.jsonl", "out.jsonl"]
+    done = fairmark(*arguments, "--resume", env=env)
+    assert statuses(out) == [(row, "graded") for row in range(1, 9)]
+    assert "rows were skipped" not in done.stdout
+
+
+def test_resuming_after_skipped_rows_loses_nothing_when_it_is_stopped_too(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    out, source = tmp_path / "out.jsonl", Path(data(tmp_path / "d.jsonl", 6))
+    arguments = ["eval", str(source), "--grader", JUDGED, "-o", str(out)]
+    env = judging(server, tmp_path)
+    fairmark(*arguments, "--budget-tokens", "300", env=env)
+    rows = source.read_text().splitlines()
+    source.write_text("\n".join([*rows[:4], "no row", rows[5]]) + "\n")
+    done = fairmark(*arguments, "--resume", env=env)
+    assert done.returncode == 0  # a row that cannot be read was read before; its line stays as it is
+    assert statuses(out) == [
+        (1, "graded"),
+        (2, "graded"),
+        (3, "graded"),
+        (4, "graded"),
+        (5, "skipped"),
+        (6, "graded"),
+    ]
+    source.write_text("\n".join([*rows, "no row"]) + "\n")
+    done = fairmark(*arguments, "--resume", env=env)
+    assert done.returncode == 2
+    assert "line 7: not JSON" in done.stderr
+    # Row 5 may have been under way when the bad one was found.
+    assert [(row, status) for row, status in statuses(out) if row != 5] == [(row, "graded") for row in (1, 2, 3, 4, 6)]
+    assert [row for row, _ in statuses(out)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_budget_in_dollars_stops_by_what_models_cost(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    source = data(tmp_path / "d.jsonl", 5)
+    (tmp_path / "fairmark.toml").write_text(
+        f"""
+        [providers.house]
+        base_url = "{server.url}/v1"
+        [models.judge]
+        provider = "house"
+        price_in = 10
+        price_out = 100
+        """
+    )
+    arguments = ["eval", source, "--grader", JUDGED, "--budget-dollars", "0.005"]
+    done = fairmark(*arguments, env=judging(server, tmp_path), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(server.requests) == 2
+    assert "not asked: the budget of $0.005 is spent." in done.stdout
+    assert done.stdout.splitlines()[-1] == "judges: 240 tokens, $0.0060"
+    both = ["--grader", JUDGED.replace('"judge"', '"unknown/price"')]
+    done = fairmark("eval", source, "--grader", JUDGED, *both, env=judging(server, tmp_path), cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "judges: 1,200 tokens, at least $0.0150 (not every model has a price)"
+
+
+def test_a_budget_in_dollars_for_a_model_without_a_price_is_an_error_on_every_row(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    arguments = ["eval", data(tmp_path / "d.jsonl", 2), "--grader", JUDGED, "--budget-dollars", "1"]
+    done = fairmark(*arguments, env=judging(server, tmp_path))
+    assert done.returncode == 3
+    assert "judge: a budget in dollars is set, and this model has no price." in done.stdout
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("wrong", [("--budget-tokens", "-1"), ("--budget-dollars", "-1"), ("--budget-dollars", "nan")])
+def test_a_wrong_budget_is_exit_code_2(fairmark: Run, wrong: tuple[str, str]) -> None:
+    done = fairmark("eval", *CAPITALS, *wrong)
+    assert done.returncode == 2
+    assert wrong[0] in done.stderr
+
+
+def test_a_broken_judge_is_errors_and_not_bad_answers(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    server.always(Status(401, "bad key"))
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 2), "--grader", JUDGED, env=judging(server, tmp_path))
+    assert done.returncode == 3
+    assert (
+        "judged: 2 of 2 rows could not be graded. The first:\n  judge: the server answered 401: bad key" in done.stdout
     )

@@ -9,8 +9,27 @@ import pytest
 import fairmark as package
 from tests.cli.conftest import Run
 
-COMMANDS = ["grade", "validate", "eval", "kinds", "doctor", "sandbox install", "sandbox list", "sandbox remove"]
-NOT_RUN = {"sandbox install"}  # downloads 300 MB and compiles; tests/sandbox/test_images.py builds a small image
+COMMANDS = [
+    "grade",
+    "validate",
+    "eval",
+    "kinds",
+    "doctor",
+    "keys create",
+    "keys list",
+    "keys revoke",
+    "models list",
+    "models test",
+    "models pull",
+    "sandbox install",
+    "sandbox list",
+    "sandbox remove",
+]
+NOT_RUN = {
+    "keys revoke",  # needs a key that was made; tests/cli/test_keys.py makes one
+    "sandbox install",  # downloads 300 MB and compiles; tests/sandbox/test_images.py builds a small image
+    "models pull",  # downloads 90 MB; tests/judges/test_pull.py fetches small files from a server of its own
+}
 
 
 def test_help_lists_every_command(fairmark: Run) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairmark.evals.report import histogram
-from fairmark.evals.results import StoredResult
+from fairmark.evals.report import histogram, spent
+from fairmark.evals.results import StoredJudgement, StoredResult, StoredUsage
 from fairmark.evals.tally import Tally
 
 
@@ -29,6 +29,35 @@ def test_what_fail_under_compares_counts_errors_as_not_passed() -> None:
     assert tally(StoredResult(1.0, True), StoredResult(0.0, False, "broken")).graders["g"].quality == 0.5
     assert tally(StoredResult(0.8), StoredResult(0.0, False, "broken")).graders["g"].quality == 0.4
     assert tally(StoredResult(0.8), StoredResult(0.6)).graders["g"].quality == pytest.approx(0.7)
+
+
+def test_skipped_rows_are_counted_apart_and_keep_a_build_from_turning_green() -> None:
+    grader = tally(StoredResult(1.0, True), StoredResult(0.0, skipped="budget"), StoredResult(0.0, skipped="more"))
+    counts = grader.graders["g"]
+    assert (counts.graded, counts.skipped, counts.errors, counts.first_skipped) == (1, 2, 0, "budget")
+    assert (counts.mean, counts.pass_rate) == (1.0, 1.0)
+    assert counts.quality == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "text"),
+    [
+        ([], None),
+        (
+            [StoredJudgement(StoredUsage(1500), 0.25), StoredJudgement(StoredUsage(0), 0.0)],
+            "judges: 1,500 tokens, $0.2500",
+        ),
+        ([StoredJudgement(StoredUsage(1500))], "judges: 1,500 tokens"),
+        (
+            [StoredJudgement(StoredUsage(1500), 0.25), StoredJudgement(StoredUsage(5))],
+            "judges: 1,505 tokens, at least $0.2500 (not every model has a price)",
+        ),
+    ],
+)
+def test_what_was_spent_counts_every_row_and_says_where_prices_are_missing(
+    judgements: list[StoredJudgement], text: str | None
+) -> None:
+    assert spent(tally(StoredResult(0.0, error="broken", judgements=judgements), StoredResult(1.0))) == text
 
 
 def test_without_graded_rows_there_is_no_mean() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from fairmark.cli import doctor, evaluate, grade, kinds, sandbox, validate
+from fairmark.cli import doctor, evaluate, grade, keys, kinds, models, sandbox, serve, validate
 from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID
 from fairmark.errors import FairmarkError
 
@@ -22,6 +22,9 @@ app.command("validate")(validate.command)
 app.command("eval")(evaluate.command)
 app.command("kinds")(kinds.command)
 app.command("doctor")(doctor.command)
+app.command("serve")(serve.command)
+app.add_typer(keys.app, name="keys")
+app.add_typer(models.app, name="models")
 app.add_typer(sandbox.app, name="sandbox")
 
 

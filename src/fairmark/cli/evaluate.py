@@ -19,6 +19,7 @@ from fairmark.evals.dataset import DataFile, DataRow
 from fairmark.evals.results import ResultsFile, StoredRow, fingerprint, stored_rows
 from fairmark.evals.runner import run
 from fairmark.evals.tally import Tally
+from fairmark.judges.base import Budget
 from fairmark.spec import GraderSpec
 
 
@@ -45,6 +46,14 @@ def command(
         int | None,
         typer.Option(metavar="N", min=1, help="Processes to share the work; without it, one a core."),
     ] = None,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Tokens that judges may take; rows beyond are skipped."),
+    ] = None,
+    budget_dollars: Annotated[
+        float | None,
+        typer.Option(metavar="X", min=0, help="Dollars that judges may cost; rows beyond are skipped."),
+    ] = None,
 ) -> None:
     """Grade every row of a data file, write the results, and show what they add up to.
 
@@ -54,16 +63,17 @@ def command(
 
       fairmark eval examples/capitals.jsonl --grader examples/exact.json --fail-under 0.5
 
-    Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader failed on every row,
+    Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader graded no row,
     130 stopped with Ctrl-C; what was graded is kept and --resume goes on.
     """
+    budget = _budget(budget_tokens, budget_dollars)
     graders = _labelled(grader)
     job = _Job(DataFile(data), graders, skip_bad_rows, Console(stderr=True))
     results = _open_results(job, output, resume, overwrite)
     started = time.monotonic()
     try:
         with RowProgress(job.stderr) as progress:
-            for row, graded in run(job.rows(), graders, workers):
+            for row, graded in run(job.rows(), graders, workers, budget):
                 if results:
                     results.write(row, graded)
                 job.tally.add(graded)
@@ -90,12 +100,18 @@ class _Job:
         self.resumed_rows = 0
         self._skip_bad_rows = skip_bad_rows
         self._last: StoredRow | None = None
+        self._again: set[int] = set()
 
-    def go_on_after(self, stored: Iterable[StoredRow]) -> None:
+    def go_on_after(self, stored: Iterable[StoredRow]) -> bool:
+        """Takes over what is graded already. True where rows among it were skipped, and are to be graded again."""
         for row in stored:
-            self.tally.add(row.results)
+            if row.is_skipped:
+                self._again.add(row.row)
+            else:
+                self.tally.add(row.results)
             self._last = row
         self.resumed_rows = self.tally.rows
+        return bool(self._again)
 
     def rows(self) -> Iterator[DataRow]:
         """The rows still to grade. A bad one stops everything, unless the user said to go on."""
@@ -108,10 +124,10 @@ class _Job:
                     raise InvalidData(f"{self.data.path}: {row} --skip-bad-rows goes on without such rows.", row.row)
                 self.bad_rows += 1
                 self.stderr.print(f"{self.data.path}: {row}", style="yellow", markup=False, highlight=False)
-            elif row.number > done:
-                yield row
             elif self._last and row.number == done and not _same(row.item, self._last.item):
                 raise InvalidData(f"{self.data.path}: row {done} is not the row that was graded; cannot resume.")
+            elif row.number > done or row.number in self._again:
+                yield row
 
 
 def _same(item: object, stored: object) -> bool:
@@ -140,9 +156,18 @@ def _open_results(job: _Job, output: str | None, resume: bool, overwrite: bool) 
             raise InvalidData("--resume needs --output: the results file of the run to go on with.")
         return None
     if resume and output != "-" and Path(output).exists():
-        job.go_on_after(stored_rows(output, mark))
-        return ResultsFile.reopen(output, mark)
+        again = job.go_on_after(stored_rows(output, mark))
+        return ResultsFile.replace(output, mark) if again else ResultsFile.reopen(output, mark)
     return ResultsFile.create(output, mark, stdout=sys.stdout.buffer, overwrite=overwrite)
+
+
+def _budget(tokens: int | None, dollars: float | None) -> Budget | None:
+    if tokens is None and dollars is None:
+        return None
+    try:
+        return Budget(tokens, dollars)
+    except ValueError:  # not a number, which is not below 0 either
+        raise InvalidData(f"--budget-dollars: found {dollars}. It takes a number, 0 or more.") from None
 
 
 def _tell_how_to_go_on(job: _Job, output: str | None) -> None:
@@ -163,7 +188,11 @@ def _summarise(job: _Job, output: str | None, seconds: float) -> None:
         text += f", {job.bad_rows:,} bad rows left out"
     if output not in {None, "-"}:
         text += f"; results in {output}"
-    console.print(text, markup=False, highlight=False)
+        if any(counts.skipped for counts in job.tally.graders.values()):
+            text += "; --resume grades the skipped rows"
+    if spent := report.spent(job.tally):
+        text += f"\n{spent}"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _exit_by(tally: Tally, fail_under: float | None) -> None:

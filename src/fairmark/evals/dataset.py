@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -14,6 +14,7 @@ from fairmark.errors import GradingFailed, InvalidData
 from fairmark.row import split_row
 
 BOM = b"\xef\xbb\xbf"
+Split = Callable[[Any], tuple[Any, Any]]
 
 
 class DataRow(NamedTuple):
@@ -25,10 +26,16 @@ class DataRow(NamedTuple):
 
 
 class DataFile:
-    """A data file by its path; `-` is standard input. Iterating reads it once, from the start to the end."""
+    """A data file by its path; `-` is standard input. Iterating reads it once, from the start to the end.
 
-    def __init__(self, path: str) -> None:
+    `split` makes an item and a sample of each value in the file, or raises GradingFailed. `name` is what the file is
+    called where it lies under another name: one that ends in .csv is CSV.
+    """
+
+    def __init__(self, path: str, split: Split = split_row, name: str | None = None) -> None:
         self.path = path
+        self._split = split
+        self._is_csv = (name or path).lower().endswith(".csv")
         self._stream: IO[bytes] | None = None
         self._size = 0
 
@@ -36,7 +43,8 @@ class DataFile:
         """The rows. One that cannot be read is given as the error it is; what concerns the whole file is raised."""
         with self._open() as self._stream:
             found = False
-            for row in _rows(self.path, self._stream):
+            rows = _csv_rows(self._stream, self._split) if self._is_csv else _rows(self.path, self._stream, self._split)
+            for row in rows:
                 found = True
                 yield row
             if not found:
@@ -63,17 +71,14 @@ class DataFile:
             yield stream
 
 
-def _rows(path: str, stream: IO[bytes]) -> Iterator[DataRow | InvalidData]:
-    if path.lower().endswith(".csv"):
-        yield from _csv_rows(stream)
-        return
+def _rows(path: str, stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData]:
     lines = _lines(stream)
-    for number, line in lines:
-        if line[:1] == b"[":
+    for count, (number, line) in enumerate(lines):
+        if not count and line[:1] == b"[":
             # No JSONL row begins with a bracket, so the file is one array.
-            yield from _array_rows(path, b"".join([line, b"\n", *(rest + b"\n" for _, rest in lines)]))
+            yield from _array_rows(path, b"".join([line, b"\n", *(rest + b"\n" for _, rest in lines)]), split)
             return
-        yield _json_row(number, line)
+        yield _json_row(number, line, split)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -84,33 +89,28 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, text
 
 
-def _json_row(number: int, line: bytes) -> DataRow | InvalidData:
+def _json_row(number: int, line: bytes, split: Split) -> DataRow | InvalidData:
     try:
-        return _row(number, jsontext.decode(line))
+        return DataRow(number, *split(jsontext.decode(line)))
     except jsontext.NotJson as error:
         return InvalidData(f"line {number}: not JSON: {error}.", number)
     except GradingFailed as error:
         return InvalidData(f"line {number}: {error}", number)
 
 
-def _array_rows(path: str, text: bytes) -> Iterator[DataRow | InvalidData]:
+def _array_rows(path: str, text: bytes, split: Split) -> Iterator[DataRow | InvalidData]:
     try:
         values = jsontext.decode(text)
     except jsontext.NotJson as error:
         raise InvalidData(f"{path}: not a JSON array: {error}.") from None
     for number, value in enumerate(values, 1):
         try:
-            yield _row(number, value)
+            yield DataRow(number, *split(value))
         except GradingFailed as error:
             yield InvalidData(f"element {number}: {error}", number)
 
 
-def _row(number: int, value: Any) -> DataRow:
-    item, sample = split_row(value)
-    return DataRow(number, item, sample)
-
-
-def _csv_rows(stream: IO[bytes]) -> Iterator[DataRow | InvalidData]:
+def _csv_rows(stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData]:
     """Every value is a string. A row whose number of values is not the header's is bad."""
     csv.field_size_limit(sys.maxsize)
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -129,5 +129,5 @@ def _csv_rows(stream: IO[bytes]) -> Iterator[DataRow | InvalidData]:
         elif len(values) != len(header):
             yield InvalidData(f"line {number}: it has {len(values)} values, the header has {len(header)}.", number)
         else:
-            yield _row(number, dict(zip(header, values, strict=True)))
+            yield DataRow(number, *split(dict(zip(header, values, strict=True))))
     text.detach()

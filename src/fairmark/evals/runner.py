@@ -5,18 +5,22 @@ from itertools import tee
 from typing import Any
 
 from fairmark.evals.dataset import DataRow
+from fairmark.judges.base import Budget
 from fairmark.result import Result
 from fairmark.run import grade_stream
 from fairmark.spec import GraderSpec
 
 
 def run(
-    rows: Iterable[DataRow], graders: Mapping[str, GraderSpec], workers: int | None = None
+    rows: Iterable[DataRow],
+    graders: Mapping[str, GraderSpec],
+    workers: int | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[tuple[DataRow, dict[str, Result]]]:
-    """Each row with its results by grader label."""
+    """Each row with its results by grader label. All graders spend of the one budget."""
     own, *copies = tee(rows, len(graders) + 1)
     streams = [
-        grade_stream(spec, map(_parts, copy), workers=workers)
+        grade_stream(spec, map(_parts, copy), workers=workers, budget=budget)
         for spec, copy in zip(graders.values(), copies, strict=True)
     ]
     for row, *results in zip(own, *streams, strict=True):

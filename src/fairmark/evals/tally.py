@@ -1,10 +1,24 @@
-"""What results add up to: per grader the mean, the pass rate, the errors and how the rewards are spread."""
+"""What results add up to: per grader the mean, the pass rate, the errors, how rewards are spread, what was spent."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 BINS = 10
+
+
+class Tokens(Protocol):
+    @property
+    def total_tokens(self) -> int: ...
+
+
+class Spent(Protocol):
+    """What one question to a judge cost."""
+
+    @property
+    def usage(self) -> Tokens: ...
+    @property
+    def cost(self) -> float | None: ...
 
 
 class Graded(Protocol):
@@ -16,25 +30,47 @@ class Graded(Protocol):
     def passed(self) -> bool | None: ...
     @property
     def error(self) -> str | None: ...
+    @property
+    def skipped(self) -> str | None: ...
+    @property
+    def judgements(self) -> Sequence[Spent]: ...
 
 
 @dataclass(slots=True)
 class GraderTally:
-    """The counts of one grader. Rows with an error are counted apart and are in no mean."""
+    """The counts of one grader. Rows with an error and rows that were skipped are counted apart and are in no mean."""
 
     graded: int = 0
     errors: int = 0
+    skipped: int = 0
     passed: int = 0
     judged: int = 0
     """Graded rows where the grader says pass or fail."""
     total: float = 0.0
     bins: list[int] = field(default_factory=lambda: [0] * BINS)
     first_error: str | None = None
+    first_skipped: str | None = None
+    asked: int = 0
+    """Questions to judges; those whose answer was known already too."""
+    tokens: int = 0
+    cost: float = 0.0
+    """Dollars, as far as prices are known."""
+    unpriced: int = 0
+    """Questions that took tokens of a model without a price."""
 
     def add(self, result: Graded) -> None:
+        for judgement in result.judgements:
+            self.asked += 1
+            self.tokens += judgement.usage.total_tokens
+            self.cost += judgement.cost or 0.0
+            self.unpriced += judgement.cost is None and judgement.usage.total_tokens > 0
         if result.error is not None:
             self.errors += 1
             self.first_error = self.first_error or result.error
+            return
+        if result.skipped is not None:
+            self.skipped += 1
+            self.first_skipped = self.first_skipped or result.skipped
             return
         self.graded += 1
         self.total += result.reward
@@ -57,9 +93,10 @@ class GraderTally:
     def quality(self) -> float:
         """What `--fail-under` compares: the share of passes, or without a threshold the mean reward, over all rows.
 
-        A row with an error counts as 0 here: a broken grader must not turn a build green.
+        A row with an error or that was skipped counts as 0: a broken grader, or one that a budget stopped, must not
+        turn a build green.
         """
-        rows = self.graded + self.errors
+        rows = self.graded + self.errors + self.skipped
         return (self.passed if self.judged else self.total) / rows if rows else 0.0
 
 

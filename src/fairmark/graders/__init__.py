@@ -5,31 +5,47 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairmark.context import Context
-from fairmark.graders import function, multi, python, string_check, text_similarity
+from fairmark.graders import (
+    custom,
+    endpoint,
+    function,
+    label_model,
+    multi,
+    python,
+    score_model,
+    string_check,
+    text_similarity,
+)
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
 
 # The first argument is the kind's own spec; Any, because each kind names its own.
 GradeRow = Callable[[Any, Row, Context], Grade]
-GradeRowWaiting = Callable[[Any, Row, Context], Awaitable[Grade]]
 GradeRows = Callable[[Any, Sequence[Row], Context], Awaitable[list[Grade]]]
+
+
+def _always(spec: GraderSpec) -> bool:
+    return True
+
+
+def _never(spec: GraderSpec) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of grader: its spec and exactly one function that grades.
+    """One kind of grader: its spec and how it grades.
 
-    `pure` computes a row's grade from the row alone. `waiting` may await something outside, such as a model.
-    `batch` takes many rows at once, for kinds where that pays: up to `rows_at_once`; with `waits` False it awaits only
-    its children.
+    `pure` computes a row's grade from the row alone. `batch` takes many rows at once, up to `rows_at_once`, and may
+    await its children, and where `waits` says so something outside as well: a model, a sandbox. A kind with both is
+    asked by `batch` for the specs that wait.
     """
 
     spec: type[GraderSpec]
     pure: GradeRow | None = None
-    waiting: GradeRowWaiting | None = None
     batch: GradeRows | None = None
-    waits: bool = False
+    waits: Callable[[Any], bool] = _never
     rows_at_once: int = 1
 
     @property
@@ -39,9 +55,19 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "string_check": Kind(string_check.StringCheck, pure=string_check.grade),
-    "text_similarity": Kind(text_similarity.TextSimilarity, pure=text_similarity.grade),
-    "python": Kind(python.Python, batch=python.grade_many, waits=True, rows_at_once=256),
-    "function": Kind(function.Function, batch=function.grade_many, waits=True, rows_at_once=256),
+    "text_similarity": Kind(
+        text_similarity.TextSimilarity,
+        pure=text_similarity.grade,
+        batch=text_similarity.grade_by_vectors,
+        waits=text_similarity.needs_vectors,
+        rows_at_once=256,
+    ),
+    "score_model": Kind(score_model.ScoreModel, batch=score_model.grade_many, waits=_always, rows_at_once=32),
+    "label_model": Kind(label_model.LabelModel, batch=label_model.grade_many, waits=_always, rows_at_once=32),
+    "python": Kind(python.Python, batch=python.grade_many, waits=_always, rows_at_once=256),
+    "function": Kind(function.Function, batch=function.grade_many, waits=_always, rows_at_once=256),
+    "endpoint": Kind(endpoint.Endpoint, batch=endpoint.grade_many, waits=_always, rows_at_once=endpoint.MOST_ROWS),
+    "custom": Kind(custom.Custom, pure=custom.grade),
     "multi": Kind(multi.Multi, batch=multi.grade_many),
 }
 
@@ -49,7 +75,7 @@ KINDS: dict[str, Kind] = {
 def waits(spec: GraderSpec) -> bool:
     """Whether grading by this spec may have to wait for something outside, and so needs an event loop."""
     kind = KINDS[spec.type]
-    return kind.waits or kind.waiting is not None or any(waits(child) for child in spec.children.values())
+    return kind.waits(spec) or any(waits(child) for child in spec.children.values())
 
 
 def rows_at_once(spec: GraderSpec) -> int:

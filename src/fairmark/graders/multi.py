@@ -95,19 +95,26 @@ class Multi(GraderSpec):
 
 
 async def grade_many(spec: Multi, rows: Sequence[Row], ctx: Context) -> list[Grade]:
-    children = await ctx.grade_children(spec.graders, rows)
+    children = await ctx.grade(spec.graders, rows)
     return [_combine(spec, {key: children[key][index] for key in children}) for index in range(len(rows))]
 
 
 def _combine(spec: Multi, children: Mapping[str, Result]) -> Grade:
-    """The formula's value over the children's rewards. A failed child counts as 0, and its flags are kept."""
+    """The formula's value over the children's rewards. A failed child counts as 0, and its flags are kept.
+
+    Where a child was left out on purpose, so is the whole: a reward that lacks a part is none.
+    """
     rewards = {key: child.reward for key, child in children.items()}
+    judgements = tuple(judgement for child in children.values() for judgement in child.judgements)
     failures = [f"{key}: {child.error}" for key, child in children.items() if child.error is not None]
     flags = {flag: value for child in children.values() for flag, value in child.grade.flags.items()}
+    skipped = [f"{key}: {child.skipped}" for key, child in children.items() if child.skipped is not None]
+    if skipped and not failures:
+        return Grade(0.0, rewards, skipped="; ".join(skipped), judgements=judgements)
     try:
         reward = spec.calculate_output.evaluate(rewards)
     except FormulaFailed as failure:
         reward = 0.0
         failures.append(str(failure))
         flags |= failure.flags()
-    return Grade(reward, rewards, "; ".join(failures) or None, flags)
+    return Grade(reward, rewards, "; ".join(failures) or None, flags, judgements=judgements)

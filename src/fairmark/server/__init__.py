@@ -1,0 +1,1 @@
+"""The server: OpenAI's API for graders, evals, runs and files. Thin doors: decode, call, encode."""

@@ -1,0 +1,38 @@
+"""The whole server as one ASGI application: the gate, and the routes behind it."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fairmark.server import openapi
+from fairmark.server.access import Access
+from fairmark.server.gate import Gate
+from fairmark.server.routes import HOT, OPERATIONS, Handler
+from fairmark.server.wire import State
+
+
+class Endpoint:
+    """What answers on one path, whatever the method. `path` is the pattern, for the metrics."""
+
+    def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
+        self.path = path
+        self.handlers = handlers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self.handlers[scope["method"]](Request(scope, receive, send))
+        await response(scope, receive, send)
+
+
+def build(state: State, on_loopback: bool) -> ASGIApp:
+    """`on_loopback`: only this machine can reach us, so that without any key in the store everybody may come in."""
+    handlers: dict[str, dict[str, Handler]] = {"/openapi.json": {"GET": openapi.document_page}}
+    handlers["/docs"] = {"GET": openapi.docs_page}
+    for operation in OPERATIONS:
+        handlers.setdefault(operation.path, {})[operation.method] = operation.handler
+    # One route a path, so that a wrong method is told all the right ones.
+    routes = [Route(path, Endpoint(path, found), methods=list(found)) for path, found in handlers.items()]
+    access = Access(state.store.keys, on_loopback, state.settings.rate_limit_per_minute)
+    hot = {operation.path: operation.handler for operation in HOT}
+    return Gate(Router(routes, redirect_slashes=False), hot, state, access)

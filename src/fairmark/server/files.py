@@ -1,0 +1,111 @@
+"""Files: uploaded to disk, told of in the store, given back as they came."""
+
+import asyncio
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from fairmark import jsontext
+from fairmark.server.lists import read_query
+from fairmark.server.upload import Upload
+from fairmark.server.wire import answer, invalid, missing, not_found, page, project, state
+from fairmark.store import File, ids
+
+PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
+SHORTEST_LIFE_S, LONGEST_LIFE_S = 3_600, 2_592_000
+ANCHOR, SECONDS = "expires_after[anchor]", "expires_after[seconds]"
+MOST_LISTED = 10_000
+
+
+async def create(request: Request) -> Response:
+    shared = state(request)
+    files = shared.store.files
+    file_id = ids.new_file()
+    path = files.content(file_id)
+    upload = Upload(request.headers.get("content-type", ""), path, shared.settings.max_file_mb * 1_000_000)
+    await upload.receive(request.receive)
+    try:
+        if upload.filename is None:
+            raise missing("file", "It takes a file, with a filename.")
+        purpose, life_s = _purpose(upload.fields), _life_s(upload.fields)
+        expires_at = None if life_s is None else int(time.time()) + life_s
+        created = await files.create(project(request), file_id, upload.filename, purpose, upload.size, expires_at)
+    except BaseException:
+        await asyncio.to_thread(upload.discard)
+        raise
+    return answer(file_wire(created))
+
+
+def _purpose(fields: dict[str, str]) -> str:
+    allowed = f"Use one of: {', '.join(PURPOSES)}."
+    if "purpose" not in fields:
+        raise missing("purpose", allowed)
+    if fields["purpose"] not in PURPOSES:
+        raise invalid(f"purpose: found {jsontext.quote(fields['purpose'])}. {allowed}", "purpose")
+    return fields["purpose"]
+
+
+def _life_s(fields: dict[str, str]) -> int | None:
+    """How long the file is wanted; None is for ever."""
+    anchor, seconds = fields.get(ANCHOR), fields.get(SECONDS)
+    if anchor is None and seconds is None:
+        return None
+    if anchor != "created_at":
+        found = "missing" if anchor is None else f"found {jsontext.quote(anchor)}"
+        raise invalid(f"{ANCHOR}: {found}. It takes created_at.", "expires_after.anchor")
+    wanted = f"It takes a number of seconds from {SHORTEST_LIFE_S} to {LONGEST_LIFE_S}."
+    if seconds is None:
+        raise missing("expires_after.seconds", wanted)
+    if not seconds.isascii() or not seconds.isdecimal() or len(seconds) > 9:
+        raise invalid(f"{SECONDS}: found {jsontext.quote(seconds)}. {wanted}", "expires_after.seconds")
+    if not SHORTEST_LIFE_S <= int(seconds) <= LONGEST_LIFE_S:
+        raise invalid(f"{SECONDS}: found {seconds}. {wanted}", "expires_after.seconds")
+    return int(seconds)
+
+
+async def list_(request: Request) -> Response:
+    query = read_query(request, limit=MOST_LISTED, most=MOST_LISTED, order="desc")
+    purpose = query.params.get("purpose") or None
+    found = await state(request).store.files.list(project(request), purpose, query.limit, query.after, query.order)
+    return page([(file.id, file_wire(file)) for file in found.data], found.has_more)
+
+
+async def retrieve(request: Request) -> Response:
+    return answer(file_wire(await _find(request)))
+
+
+async def content(request: Request) -> Response:
+    """The bytes as they were uploaded."""
+    file = await _find(request)
+    path = state(request).store.files.content(file.id)
+    return FileResponse(path, media_type="application/octet-stream", headers={"x-content-type-options": "nosniff"})
+
+
+async def delete(request: Request) -> Response:
+    file_id = request.path_params["file_id"]
+    if not await state(request).store.files.delete(project(request), file_id):
+        raise not_found("file", file_id)
+    return answer({"id": file_id, "object": "file", "deleted": True})
+
+
+async def _find(request: Request) -> File:
+    file_id = request.path_params["file_id"]
+    found = await state(request).store.files.get(project(request), file_id)
+    if found is None:
+        raise not_found("file", file_id)
+    return found
+
+
+def file_wire(file: File) -> dict[str, Any]:
+    shown = {
+        "id": file.id,
+        "object": "file",
+        "bytes": file.bytes,
+        "created_at": file.created_at,
+        "filename": file.filename,
+        "purpose": file.purpose,
+        "status": "processed",  # at once: clients poll until they see it
+    }
+    return shown if file.expires_at is None else {**shown, "expires_at": file.expires_at}

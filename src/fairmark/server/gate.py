@@ -1,0 +1,283 @@
+"""Around everything: prefixes, request ids, keys, limits, the log, the metrics, and exceptions that become answers.
+
+One plain ASGI layer: a request passes through one call, and what is raised anywhere below becomes an answer here.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Mapping
+from time import perf_counter
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fairmark import jsontext
+from fairmark.errors import InvalidData, InvalidGrader
+from fairmark.server import log
+from fairmark.server.access import Access
+from fairmark.server.wire import ApiError, ClientGone, State, invalid, invalid_grader, new_request_id
+from fairmark.store import StoreUnavailable, UnknownCursor
+
+PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
+"""What needs no key."""
+ROOTS = frozenset({"evals", "files", "fine_tuning", "models", "rewards"})
+"""What may stand where a path could also name an Azure deployment."""
+SMALL_BODY = 65_536
+DISCARDED_AT_MOST = 256_000_000
+DISCARD_WITHIN_S = 10.0
+BODIES_AT_ONCE = 8
+"""How many bodies of the greatest size may be in memory at once, all requests together."""
+GONE = 499
+"""What the log shows where nobody waited for an answer."""
+
+
+def canonical(path: str) -> str:
+    """The path under /v1 that OpenAI's, Azure's and Foundry's clients mean by theirs."""
+    if path.startswith("/v1/"):
+        return path.rstrip("/")
+    parts = path.split("/")[1:]
+    if parts[:2] == ["api", "projects"] and len(parts) > 3 and parts[3] == "openai":
+        parts = parts[3:]
+    if parts[0] == "openai":
+        parts = parts[1:]
+        if parts and parts[0] == "v1":
+            parts = parts[1:]
+        elif parts and parts[0] == "deployments":
+            # The deployment may be missing, and it may be called "evals" itself.
+            unnamed = len(parts) > 1 and parts[1] in ROOTS and not (len(parts) > 2 and parts[2] in ROOTS)
+            parts = parts[1:] if unnamed else parts[2:]
+        path = "/v1/" + "/".join(parts)
+    return path.rstrip("/") or "/"
+
+
+class Gate:
+    """`hot`: path -> handler of POST requests that skip the ordinary routes."""
+
+    def __init__(self, routes: ASGIApp, hot: Mapping[str, ASGIApp], state: State, access: Access) -> None:
+        self._routes = routes
+        self._hot = hot
+        self._state = state
+        self._metrics = state.metrics
+        self._access = access
+        self._body_limit = state.settings.max_body_mb * 1_000_000
+        self._file_limit = state.settings.max_file_mb * 1_000_000
+        self._room = BODIES_AT_ONCE * self._body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        started = perf_counter()
+        request_id = new_request_id()
+        status = 0
+
+        def answer(message: Message) -> Awaitable[None]:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
+            return send(message)
+
+        path = scope["path"] = canonical(scope["path"])
+        method = scope["method"]
+        scope["fairmark"] = self._state
+        scope["app"] = self  # makes the router raise what it finds wrong
+        headers = dict(scope["headers"])
+        body = self._long_body(path, headers, receive) if method == "POST" else None
+        self._metrics.in_flight += 1
+        try:
+            if path not in PUBLIC:
+                visitor = await self._access.visitor(headers)
+                visitor.knock()
+                scope["project"] = visitor.project
+            if body is not None:
+                body.check()
+                receive = body
+            if method == "POST":
+                handler = self._hot.get(path)
+                if handler is not None:
+                    await handler(scope, receive, answer)
+                    return
+            elif method == "HEAD":
+                scope = {**scope, "method": "GET"}  # the protocol below still knows that it sends no body
+            if path in self._hot:
+                raise HTTPException(405, headers={"Allow": "POST"})
+            await self._routes(scope, receive, answer)
+        except (ClientGone, ClientDisconnect):
+            status = status or GONE
+        except asyncio.CancelledError:
+            if status:
+                raise
+            await _send(_shutting_down(), answer)
+        except Exception as error:
+            if status:
+                self._tell_failure(error, scope, request_id)
+                raise
+            refusal = self._as_answer(error, scope, request_id)
+            if body is not None and _closes(scope, headers):
+                await body.discard()
+            await _send(refusal, answer)
+        finally:
+            self._metrics.in_flight -= 1
+            if body is not None:
+                self._metrics.body_bytes -= body.taken
+            route = path if path in self._hot else getattr(scope.get("endpoint"), "path", "unknown")
+            seconds = perf_counter() - started
+            self._metrics.request(route, status, seconds)
+            level = logging.DEBUG if status < 400 else logging.INFO if status < 500 else logging.ERROR
+            if log.LOGGER.isEnabledFor(level):
+                self._log(level, scope, request_id, status, seconds)
+
+    def _long_body(self, path: str, headers: Mapping[bytes, bytes], receive: Receive) -> "_LongBody | None":
+        """The body, where it is long or does not say how long it is; None where nobody need watch it."""
+        try:
+            length = int(headers.get(b"content-length", b"-1" if b"transfer-encoding" in headers else b"0"))
+        except ValueError:
+            length = -1
+        if 0 <= length <= SMALL_BODY:
+            return None
+        on_disk = path == "/v1/files"
+        # A form is a little longer than its file.
+        return _LongBody(self, receive, length, self._file_limit + 1_000_000 if on_disk else self._body_limit, on_disk)
+
+    def take_room(self, size: int) -> None:
+        """For a part of a body that is kept in memory. Raises 503 where others have filled it."""
+        if self._metrics.body_bytes + size > self._room:
+            raise ApiError(
+                503,
+                "Other requests' bodies fill the memory that is set aside for them. Try again.",
+                "server_error",
+                code="overloaded",
+                headers={"retry-after": "2"},
+            )
+        self._metrics.body_bytes += size
+
+    def _as_answer(self, error: Exception, scope: Scope, request_id: bytes) -> ApiError:
+        match error:
+            case ApiError():
+                return error
+            case InvalidGrader():
+                return invalid_grader(error)
+            case InvalidData():
+                return invalid(str(error))
+            case UnknownCursor():
+                return invalid(str(error), "after")
+            case HTTPException():
+                return _routing_error(error, scope)
+            case StoreUnavailable():
+                log.event(logging.WARNING, "store unavailable", reason=str(error), request_id=request_id.decode())
+                return ApiError(
+                    503,
+                    "The store cannot be reached at the moment. Try again.",
+                    "server_error",
+                    code="store_unavailable",
+                    headers={"retry-after": "1"},
+                )
+            case _:
+                self._tell_failure(error, scope, request_id)
+                return ApiError(
+                    500,
+                    f"The server failed on this request, which is a bug. Its log tells more of {request_id.decode()}.",
+                    "server_error",
+                    code="internal_error",
+                    headers={"x-should-retry": "false"},
+                )
+
+    def _tell_failure(self, error: Exception, scope: Scope, request_id: bytes) -> None:
+        where = f"{scope['method']} {scope['path']}"
+        log.event(logging.ERROR, "request failed", error, request_id=request_id.decode(), request=where)
+
+    def _log(self, level: int, scope: Scope, request_id: bytes, status: int, seconds: float) -> None:
+        # The path alone: a query may hold what somebody mistook for a place to put a key.
+        log.event(
+            level,
+            "request",
+            request_id=request_id.decode(),
+            method=scope["method"],
+            path=jsontext.shorten(scope["path"], 200),
+            status=status,
+            ms=round(seconds * 1000, 2),
+            project=scope.get("project"),
+        )
+
+
+class _LongBody:
+    """A body that is long or of unknown length, counted as it comes."""
+
+    def __init__(self, gate: Gate, receive: Receive, length: int, limit: int, on_disk: bool) -> None:
+        self._gate = gate
+        self._receive = receive
+        self._length = length
+        self._limit = limit
+        self._on_disk = on_disk
+        self._seen = 0
+        self._ended = False
+        self.taken = 0
+        """What of it is in memory."""
+
+    def check(self) -> None:
+        """Raises 413 for a body that says it is too long, before it comes."""
+        if self._length > self._limit:
+            raise too_long(self._limit)
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._ended = not message.get("more_body", False)
+        size = len(message.get("body", b""))
+        self._seen += size
+        if self._seen > self._limit:
+            raise too_long(self._limit)
+        if not self._on_disk:
+            self._gate.take_room(size)
+            self.taken += size
+        return message
+
+    async def discard(self) -> None:
+        """Reads on, up to a point, before a refusal that closes the connection.
+
+        Closing it while a client still sends would break it, and the client would never see the refusal.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DISCARD_WITHIN_S):
+                while not self._ended and self._seen < DISCARDED_AT_MOST:
+                    message = await self._receive()
+                    self._ended = not message.get("more_body", False)
+                    self._seen += len(message.get("body", b""))
+
+
+def _closes(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+    return scope["http_version"] == "1.0" or b"close" in headers.get(b"connection", b"").lower()
+
+
+def too_long(limit: int) -> ApiError:
+    return ApiError(413, f"The body is longer than {limit // 1_000_000} MB.", code="request_too_large")
+
+
+def _shutting_down() -> ApiError:
+    return ApiError(
+        503,
+        "The server is shutting down, and this request took too long to be waited for.",
+        "server_error",
+        code="shutting_down",
+        headers={"retry-after": "2", "connection": "close"},
+    )
+
+
+def _routing_error(error: HTTPException, scope: Scope) -> ApiError:
+    where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
+    headers = dict(error.headers or {})
+    if error.status_code == 404:
+        return ApiError(404, f"Unknown route: {where}. /openapi.json lists all.", code="unknown_url", headers=headers)
+    if error.status_code == 405:
+        return ApiError(405, f"Not allowed: {where}.", code="method_not_allowed", headers=headers)
+    return ApiError(error.status_code, str(error.detail), headers=headers)
+
+
+async def _send(error: ApiError, send: Any) -> None:
+    body = error.body()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in error.headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

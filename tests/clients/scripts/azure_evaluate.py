@@ -1,0 +1,126 @@
+"""azure-ai-evaluation: evaluate() with graders whose model configuration points at the server; argv says which one."""
+# mypy: disable-error-code="import-not-found"
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from azure.ai.evaluation import (
+    AzureOpenAIGrader,
+    AzureOpenAILabelGrader,
+    AzureOpenAIModelConfiguration,
+    AzureOpenAIPythonGrader,
+    AzureOpenAIScoreModelGrader,
+    AzureOpenAIStringCheckGrader,
+    AzureOpenAITextSimilarityGrader,
+    OpenAIModelConfiguration,
+    evaluate,
+)
+
+from tests.clients.scripts.facts import tell
+
+SERVER, KEY = os.environ["SERVER"], os.environ["OPENAI_API_KEY"]
+ROWS = Path(__file__).parents[2] / "northwind.json"
+OVERLAP = """
+    def grade(sample, item) -> float:
+     found = set(item.get("response", "").lower().split())
+     wanted = set(item.get("ground_truth", "").lower().split())
+
+     if not wanted:
+      return 0.0
+
+     return min(1.0, len(found & wanted) / len(wanted))
+"""
+CONFIGS = {
+    "azure": AzureOpenAIModelConfiguration(
+        azure_endpoint=SERVER, api_key=KEY, azure_deployment="gpt-4o", api_version="2024-12-01-preview"
+    ),
+    "no_deployment": AzureOpenAIModelConfiguration(azure_endpoint=f"{SERVER}/", api_key=KEY, azure_deployment=None),
+    "openai": OpenAIModelConfiguration(api_key=KEY, model="gpt-4o", base_url=f"{SERVER}/v1"),
+}
+del CONFIGS["no_deployment"]["azure_deployment"]
+
+
+def graders(config: Any) -> dict[str, Any]:
+    """Those of the Azure documentation, in an order of their own."""
+    return {
+        "similarity": AzureOpenAITextSimilarityGrader(
+            model_config=config,
+            evaluation_metric="fuzzy_match",
+            input="{{item.response}}",
+            name="similarity",
+            pass_threshold=0.5,
+            reference="{{item.ground_truth}}",
+        ),
+        "label": AzureOpenAILabelGrader(
+            model_config=config,
+            input=[
+                {"content": "{{item.response}}", "role": "user"},
+                {
+                    "content": "Any text including space that's more than 600 characters is too long, less than 500 "
+                    "characters is too short; 500 to 600 characters is just right.",
+                    "role": "user",
+                    "type": "message",
+                },
+            ],
+            labels=["too short", "just right", "too long"],
+            passing_labels=["just right"],
+            model="gpt-4o",
+            name="label",
+        ),
+        "score": AzureOpenAIScoreModelGrader(
+            model_config=config,
+            input=[{"role": "system", "content": "A grade from 1 to 5 for: {{item.response}}"}],
+            model="gpt-4o",
+            name="score",
+            range=[1, 5],
+            pass_threshold=4.5,
+            sampling_params={"temperature": 0.0},
+        ),
+        "custom": AzureOpenAIPythonGrader(
+            model_config=config, name="custom_similarity", image_tag="2025-05-08", pass_threshold=0.3, source=OVERLAP
+        ),
+        "as_printed": AzureOpenAIPythonGrader(
+            model_config=config,
+            name="as_printed",
+            pass_threshold=0.3,
+            source=OVERLAP.replace("      return", "     return"),
+        ),
+    }
+
+
+def string_grader(config: Any) -> Any:
+    return AzureOpenAIStringCheckGrader(
+        model_config=config,
+        input="{{item.query}}",
+        name="starts with what is",
+        operation="like",
+        reference="What is",
+    )
+
+
+def length(response: str) -> dict[str, int]:
+    return {"characters": len(response)}
+
+
+story = sys.argv[1]
+config = CONFIGS[story]
+mapping = {}
+if story == "azure":
+    evaluators = {"string": string_grader(config), **graders(config)}
+elif story == "openai":
+    evaluators = {"string": string_grader(config), "length": length}
+    mapping = {"length": {"column_mapping": {"response": "${data.response}"}}}
+else:
+    raw = {"type": "string_check", "name": "raw", "input": "{{item.missing}}", "operation": "eq", "reference": "x"}
+    evaluators = {"raw": AzureOpenAIGrader(model_config=config, grader_config=raw)}
+
+with tempfile.TemporaryDirectory() as folder:
+    data = Path(folder) / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in json.loads(ROWS.read_text())))
+    result = evaluate(data=str(data), evaluators=evaluators, evaluator_config=mapping or None)
+
+tell({"rows": result["rows"], "metrics": result["metrics"], "runs": result["oai_eval_run_ids"]})

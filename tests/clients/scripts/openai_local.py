@@ -1,0 +1,25 @@
+"""The newest openai package: the model on this machine as the judge."""
+# mypy: disable-error-code="import-not-found"
+
+from openai import OpenAI
+
+from tests.clients.scripts.facts import tell
+
+run = OpenAI().fine_tuning.alpha.graders.run(
+    grader={
+        "type": "score_model",
+        "name": "local",
+        "model": "local/smollm2",
+        "input": [{"role": "user", "content": "Score from 0 to 1 how correct this is: {{sample.output_text}}"}],
+        "sampling_params": {"temperature": 0, "seed": 1},
+    },
+    model_sample="Paris is the capital of France.",
+)
+tell(
+    {
+        "reward": run.reward,
+        "errors": [name for name, value in run.metadata.errors.to_dict().items() if value],
+        "usage": run.metadata.token_usage,
+        "model": run.metadata.sampled_model_name,
+    }
+)
