@@ -1,4 +1,4 @@
-"""Threads: a conversation and its metadata, as function graders see a row."""
+"""Threads: a conversation and its metadata, as function graders and the judges of conversations see a row."""
 
 from typing import Any, NamedTuple
 
@@ -12,6 +12,26 @@ class Thread(NamedTuple):
 
     turns: list[tuple[str, str]]
     metadata: dict[str, Any]
+
+    @property
+    def completion(self) -> str | None:
+        """The text of the last turn if the assistant spoke it."""
+        return self.turns[-1][1] if self.turns and self.turns[-1][0] == "assistant" else None
+
+    @property
+    def history(self) -> list[tuple[str, str]]:
+        """All turns but the completion."""
+        return self.turns if self.completion is None else self.turns[:-1]
+
+    @property
+    def last_user(self) -> int | None:
+        """Where the user's last turn stands."""
+        return next((index for index in reversed(range(len(self.turns))) if self.turns[index][0] == "user"), None)
+
+    @property
+    def question(self) -> str | None:
+        """What the user said last."""
+        return None if self.last_user is None else self.turns[self.last_user][1]
 
 
 def thread_of(row: Row) -> Thread:

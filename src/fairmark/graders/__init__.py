@@ -2,17 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from fairmark.context import Context
 from fairmark.graders import (
     custom,
     endpoint,
     function,
-    label_model,
     multi,
     python,
-    score_model,
     string_check,
     text_similarity,
 )
@@ -53,6 +52,28 @@ class Kind:
         return (self.spec.__doc__ or "").strip().split("\n")[0]
 
 
+class _Later:
+    """A kind whose module is imported when somebody asks for it: most never do, and imports take time."""
+
+    def __init__(self, name: str, spec: str, rows_at_once: int) -> None:
+        self._name = name
+        self._spec = spec
+        self._rows_at_once = rows_at_once
+        self._kind: Kind | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._kind is None:
+            module = import_module(f"fairmark.graders.{self._name}")
+            spec = getattr(module, self._spec)
+            self._kind = Kind(spec, batch=module.grade_many, waits=_always, rows_at_once=self._rows_at_once)
+        return getattr(self._kind, name)
+
+
+def _asks(name: str, spec: str) -> Kind:
+    """A kind that asks a judge."""
+    return cast("Kind", _Later(name, spec, 32))
+
+
 KINDS: dict[str, Kind] = {
     "string_check": Kind(string_check.StringCheck, pure=string_check.grade),
     "text_similarity": Kind(
@@ -62,8 +83,12 @@ KINDS: dict[str, Kind] = {
         waits=text_similarity.needs_vectors,
         rows_at_once=256,
     ),
-    "score_model": Kind(score_model.ScoreModel, batch=score_model.grade_many, waits=_always, rows_at_once=32),
-    "label_model": Kind(label_model.LabelModel, batch=label_model.grade_many, waits=_always, rows_at_once=32),
+    "score_model": _asks("score_model", "ScoreModel"),
+    "label_model": _asks("label_model", "LabelModel"),
+    "binary_judge": _asks("binary_judge", "BinaryJudge"),
+    "faithfulness": _asks("faithfulness", "Faithfulness"),
+    "context_relevancy": _asks("context_relevancy", "ContextRelevancy"),
+    "answer_relevancy": _asks("answer_relevancy", "AnswerRelevancy"),
     "python": Kind(python.Python, batch=python.grade_many, waits=_always, rows_at_once=256),
     "function": Kind(function.Function, batch=function.grade_many, waits=_always, rows_at_once=256),
     "endpoint": Kind(endpoint.Endpoint, batch=endpoint.grade_many, waits=_always, rows_at_once=endpoint.MOST_ROWS),

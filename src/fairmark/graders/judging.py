@@ -95,8 +95,8 @@ def read_names(given: Any) -> tuple[str, ...]:
     return tuple(given)
 
 
-class ModelGrader(GraderSpec):
-    """The fields of every kind that asks a judge. `guard`, `n`, `panel` and `combine` are extensions of ours."""
+class JudgeGrader(GraderSpec):
+    """The fields of every kind that asks a judge. `guard` is an extension of ours."""
 
     other_names: ClassVar[dict[str, str]] = {
         "sampling_parameters": "sampling_params",
@@ -104,17 +104,34 @@ class ModelGrader(GraderSpec):
     }
 
     model: Annotated[str, Strict()]
-    input: Messages
     sampling_params: Annotated[Mapping[str, Any] | None, PlainValidator(read_sampling)] = None
     guard: Annotated[bool, Strict()] = False
-    n: Annotated[int, PlainValidator(_read_repeats)] = 1
-    panel: Annotated[Sequence[str], PlainValidator(read_names)] = ()
-    combine: Literal["mean", "median", "majority"] | None = None
 
     @property
     def sampling(self) -> dict[str, Any]:
         """What the grader sets, by canonical name."""
         return {name: value for name, value in (self.sampling_params or {}).items() if value is not None}
+
+    def warnings(self) -> Iterator[str]:
+        yield from super().warnings()
+        if "{{" in self.model:
+            yield f"$.model: {jsontext.quote(self.model)} looks like a template, but a model's name is taken as it is."
+
+
+class PanelGrader(JudgeGrader):
+    """A kind with one question a row, for one judge or several. `n`, `panel` and `combine` are extensions of ours."""
+
+    n: Annotated[int, PlainValidator(_read_repeats)] = 1
+    panel: Annotated[Sequence[str], PlainValidator(read_names)] = ()
+    combine: Literal["mean", "median", "majority"] | None = None
+
+    def messages(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
+        """What the judges are asked about a row. Raises GradingFailed."""
+        raise NotImplementedError
+
+    def quoted(self, row: Row) -> list[str]:
+        """The texts of the row that stand in the messages."""
+        raise NotImplementedError
 
     @classmethod
     def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
@@ -127,13 +144,23 @@ class ModelGrader(GraderSpec):
                     found = jsontext.quote(model)
                     yield Problem(f".panel[{index}]", f"{found} is asked already. To ask a model several times, set n.")
 
+
+class ModelGrader(PanelGrader):
+    """A kind whose question is written out as messages with templates."""
+
+    input: Messages
+
+    def messages(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
+        return self.input.render(row, fence)
+
+    def quoted(self, row: Row) -> list[str]:
+        return self.input.values(row)
+
     def warnings(self) -> Iterator[str]:
         yield from super().warnings()
         for template in self.input.templates:
             for text in template.stray():
                 yield f"$.input: {text} is taken as plain text; a variable stands in two braces on both sides."
-        if "{{" in self.model:
-            yield f"$.model: {jsontext.quote(self.model)} looks like a template, but a model's name is taken as it is."
 
 
 class Reading(NamedTuple):
@@ -143,10 +170,12 @@ class Reading(NamedTuple):
     verdict: Any
     """The score or the label."""
     warning: str | None = None
+    left_out: str | None = None
+    """Why the row is to be left out, where the judge says that; the reward is none then."""
 
 
 async def grade_by_judges(
-    spec: ModelGrader, shape: Shape, read: Callable[[Mapping[str, Any]], Reading], rows: Sequence[Row], ctx: Context
+    spec: PanelGrader, shape: Shape, read: Callable[[Mapping[str, Any]], Reading], rows: Sequence[Row], ctx: Context
 ) -> list[Grade]:
     """Asks every judge of the grader about every row, all at once, and combines what they say row by row."""
     questions: list[Question] = []
@@ -166,15 +195,19 @@ async def grade_by_judges(
     ]
 
 
-def _questions(spec: ModelGrader, shape: Shape, row: Row) -> list[Question]:
-    messages: Sequence[Mapping[str, Any]] = spec.input.render(row)
-    identity = None
-    if spec.guard:
-        identity = [{"guard": True}, *messages]
-        messages = spec.input.render(row, Fence())
+def fenced(
+    spec: JudgeGrader, render: Callable[[Fence | None], list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
+    """The messages, with a fence where the grader has a guard, and what is the same about them every time."""
+    messages = render(None)
+    return (render(Fence()), [{"guard": True}, *messages]) if spec.guard else (messages, None)
+
+
+def _questions(spec: PanelGrader, shape: Shape, row: Row) -> list[Question]:
+    messages, identity = fenced(spec, lambda fence: spec.messages(row, fence))
 
     def quoted() -> list[str]:
-        return spec.input.values(row)
+        return spec.quoted(row)
 
     sampling = spec.sampling
     return [
@@ -185,7 +218,7 @@ def _questions(spec: ModelGrader, shape: Shape, row: Row) -> list[Question]:
 
 
 def _grade(
-    spec: ModelGrader, answers: list[Judgement | NotGraded], read: Callable[[Mapping[str, Any]], Reading], row: Row
+    spec: PanelGrader, answers: list[Judgement | NotGraded], read: Callable[[Mapping[str, Any]], Reading], row: Row
 ) -> Grade:
     judgements = tuple(answer for answer in answers if isinstance(answer, Judgement))
     seconds = max((judgement.latency_s for judgement in judgements), default=0.0)
@@ -208,11 +241,15 @@ def _grade(
         return grade._replace(judgements=judgements, seconds=seconds)
     for failure in failures:
         row.warn(f"one of {len(answers)} judges gave no answer: {failure}")
+    rewards = [reading.reward for reading in readings if reading.left_out is None]
+    if 2 * len(rewards) <= len(readings):
+        reason = next(reading.left_out for reading in readings if reading.left_out is not None)
+        return Grade(0.0, skipped=reason, judgements=judgements, seconds=seconds)
     if len(answers) == 1:
-        return Grade(readings[0].reward, judgements=judgements, seconds=seconds)
+        return Grade(rewards[0], judgements=judgements, seconds=seconds)
     combine = spec.combine or ("majority" if isinstance(readings[0].verdict, str) else "mean")
-    reward = _combined(combine, [reading.reward for reading in readings])
-    return Grade(reward, judgements=judgements, seconds=seconds, spread=_spread(combine, readings, len(answers)))
+    spread = _spread(combine, rewards, [reading.verdict for reading in readings], len(answers))
+    return Grade(_combined(combine, rewards), judgements=judgements, seconds=seconds, spread=spread)
 
 
 def _combined(combine: str, rewards: list[float]) -> float:
@@ -227,20 +264,18 @@ def _combined(combine: str, rewards: list[float]) -> float:
     return min(reward for reward, count in counts.items() if count == most)
 
 
-def _spread(combine: str, readings: list[Reading], asked: int) -> dict[str, Any]:
-    rewards = [reading.reward for reading in readings]
-    verdicts = [reading.verdict for reading in readings]
+def _spread(combine: str, rewards: list[float], verdicts: list[Any], asked: int) -> dict[str, Any]:
     common = Counter(verdicts).most_common(1)[0][1]
     mean = math.fsum(rewards) / len(rewards)
     return {
         "combine": combine,
         "asked": asked,
-        "answered": len(readings),
+        "answered": len(verdicts),
         "verdicts": verdicts,
         "min": min(rewards),
         "max": max(rewards),
         "stdev": math.sqrt(math.fsum((reward - mean) ** 2 for reward in rewards) / len(rewards)),
-        "agreement": common / len(readings),
+        "agreement": common / len(verdicts),
     }
 
 

@@ -1,0 +1,61 @@
+"""What reward servers answer, read with care: one row's nonsense must not spoil its neighbours' rewards."""
+
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairmark import jsontext
+from fairmark.endpoints.base import Score
+from fairmark.errors import EndpointFailed, GradingFailed, NotGraded
+
+LONGEST_TEXT = 10_000
+
+Outcome = Score | GradingFailed | NotGraded
+
+
+def decode(data: bytes) -> Any:
+    """JSON, also with the NaN that Python's own servers write: it is the one row's fault that has it."""
+    try:
+        return jsontext.decode(data)
+    except jsontext.NotJson as error:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise ValueError(f"not JSON: {error}") from None
+
+
+def asked_pause(headers: Mapping[str, str]) -> float | None:
+    """How long the server asks us to wait; None where it does not say so in seconds."""
+    try:
+        pause = float(headers.get("Retry-After", ""))
+    except ValueError:
+        return None
+    return max(0.0, pause) + random.uniform(0.0, 0.1) if math.isfinite(pause) else None
+
+
+def read_outcome(hide: Callable[[str], str], response: Any, seconds: float) -> Outcome:
+    """What one response says. `hide` takes secrets out of what will be shown."""
+    if not isinstance(response, dict):
+        return EndpointFailed(f"the endpoint's response is {jsontext.describe(response)}, not an object with a reward.")
+    reward = response.get("reward")
+    metadata = response.get("metadata")
+    told = metadata if isinstance(metadata, dict) else {}
+    if told.get("status") == "error":
+        why = jsontext.shorten(str(told.get("error")), LONGEST_TEXT)
+        return EndpointFailed(hide(f"the endpoint could not score this: {why}"))
+    if told.get("status") == "skipped":
+        why = jsontext.shorten(str(told.get("skipped")), LONGEST_TEXT)
+        return NotGraded(hide(f"the endpoint left this out on purpose: {why}"))
+    try:
+        number = math.nan if isinstance(reward, bool) or not isinstance(reward, (int, float)) else float(reward)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        found = "nothing" if "reward" not in response else jsontext.describe(reward)
+        return EndpointFailed(f"the endpoint's reward: found {hide(found)}. It must be a finite number.")
+    reason = next((told[key] for key in ("reason", "feedback") if isinstance(told.get(key), str) and told[key]), None)
+    if reason is not None:
+        reason = hide(jsontext.shorten(reason, LONGEST_TEXT))
+    return Score(number, reason, seconds)

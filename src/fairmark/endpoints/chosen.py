@@ -1,0 +1,50 @@
+"""The way to reward servers of this process. It is opened when the first conversation is to be scored."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairmark.endpoints.base import Score, Target
+from fairmark.errors import GradingFailed, NotGraded
+from fairmark.thread import Thread
+
+if TYPE_CHECKING:  # read when it is needed: every import of fairmark comes by here
+    from fairmark.endpoints.client import Client
+
+_opened: "tuple[int, Client] | None" = None
+
+
+class ChosenEndpoints:
+    """Opens the real client on first use and hands everything on to it. It may be used from any event loop."""
+
+    async def score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
+        from fairmark import eventloop
+
+        return await eventloop.on_own_loop(self._score(target, threads))
+
+    async def _score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
+        return await opened().score(target, threads)
+
+
+def opened() -> "Client":
+    """The client of this process. To be called on the process's own event loop. Raises InvalidSettings."""
+    global _opened
+    # A forked child must not use its parent's connections.
+    if _opened is None or _opened[0] != os.getpid():
+        import atexit
+
+        from fairmark import eventloop
+        from fairmark.endpoints.addresses import read_allowed
+        from fairmark.endpoints.client import Client
+        from fairmark.settings import settings
+
+        client = Client(read_allowed(settings().endpoint_allow))
+        opener = os.getpid()
+        _opened = (opener, client)
+
+        def close() -> None:
+            if os.getpid() == opener:
+                eventloop.run(client.close())
+
+        atexit.register(close)
+    return _opened[1]
