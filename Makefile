@@ -28,10 +28,8 @@ $(ORACLE): $(READY) scripts/data/sources.py scripts/data/oracle.py
 	@bash scripts/clients.sh $*
 	@touch $@
 
-demo: $(READY)  ## Grade the example data set and show its summary
-	@$(BIN)/fairmark eval examples/capitals.jsonl \
-	  --grader examples/exact.json --grader examples/similar.json --grader examples/combined.json \
-	  -o demo/results.jsonl --overwrite
+demo: $(READY)  ## Start the server with the example eval, graded by real graders and an embedded model
+	@$(BIN)/python -m scripts.demo $(DEMO)
 
 test: $(ORACLE) $(CLIENTS)  ## Run the whole test suite, in parallel, offline
 	@$(BIN)/pytest -n $(JOBS)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import endpoint, engine, evaluation, judges, metrics, report, sandbox, scale, startup
+from bench import endpoint, engine, evaluation, judges, metrics, report, sandbox, scale, server, startup
 
 
 def measure_metrics(quick: bool) -> report.Report:
@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "evaluation": evaluation.main,
     "scale": scale.main,
     "judges": judges.main,
+    "server": server.main,
     "endpoint": endpoint.main,
 }
 

@@ -66,6 +66,7 @@ class Client(asyncio.Protocol):
 
 async def load(url: str, body: bytes, connections: int, seconds: float) -> dict[str, float]:
     parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 80
     request = (
         f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -74,7 +75,7 @@ async def load(url: str, body: bytes, connections: int, seconds: float) -> dict[
     began = perf_counter()
     clients = [Client(request, began + seconds) for _ in range(connections)]
     for client in clients:
-        await loop.create_connection(lambda client=client: client, parts.hostname, parts.port)  # type: ignore[misc]
+        await loop.create_connection(lambda client=client: client, host, port)  # type: ignore[misc]
     await asyncio.wait_for(asyncio.gather(*(client.ended for client in clients)), seconds + 60)
     took = perf_counter() - began
     latencies = sorted(latency for client in clients for latency in client.latencies)

@@ -104,7 +104,7 @@ def test_every_command_has_its_page_with_every_option_and_its_tests() -> None:
         page = (ROOT / "docs" / "commands" / f"{words[0]}.md").read_text()
         assert page.startswith(f"# fairmark {words[0]}\n")
         assert f"fairmark {' '.join(words)}" in page
-        assert (ROOT / "tests" / "cli" / f"test_{words[0]}.py").exists()
+        assert (ROOT / "tests" / "cli" / f"test_{words[0].replace('-', '_')}.py").exists()
         path = f"{Path(sys.executable).parent}/fairmark"
         text = subprocess.run([path, *words, "--help"], capture_output=True, text=True, check=True).stdout
         for option in set(re.findall(r"--[a-z-]+", text)) - {"--help"}:

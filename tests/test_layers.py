@@ -13,6 +13,7 @@ LAYERS = [
     "errors",
     "jsontext",
     "compiled",
+    "handlebars",
     "row",
     "template",
     "formula",
@@ -31,6 +32,8 @@ LAYERS = [
     "context",
     "graders.code",  # what the kinds that run code share
     "graders.judging",  # what the kinds that ask a judge share
+    "graders.threads",  # what those of them share that judge a conversation
+    "graders.claims",  # what those of them share that judge by claims
     "graders.",  # the kinds: they know what is below, and not one another
     "graders",  # the table of kinds
     "parse",
@@ -53,6 +56,7 @@ LAYERS = [
     "store",
     "durable",
     "server",
+    "rewardserver",
     "evals",
     "cli",
 ]
@@ -93,8 +97,11 @@ def test_a_module_imports_only_what_lies_below_it(module: str) -> None:
         assert layer(imported) < own or same_layer, f"{module or 'fairmark'} imports {imported or 'fairmark'}"
 
 
+SHARED = {"graders.code", "graders.judging", "graders.threads", "graders.claims"}
+
+
 def test_a_kind_does_not_import_its_siblings() -> None:
-    kinds = {module for module in MODULES if module.startswith("graders.")} - {"graders.code", "graders.judging"}
+    kinds = {module for module in MODULES if module.startswith("graders.")} - SHARED
     assert len(kinds) >= 3
     for kind in kinds:
         assert not kinds & set(imports(MODULES[kind]))

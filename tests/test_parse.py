@@ -11,7 +11,10 @@ from fairmark.parse import parse
 CHECK = {"type": "string_check", "name": "n", "input": "{{item.a}}", "reference": "r", "operation": "eq"}
 SIMILAR = {"type": "text_similarity", "input": "i", "reference": "r", "evaluation_metric": "bleu"}
 TEXT = "It takes a string; {{ item.… }} and {{ sample.… }} in it are filled in for each row."
-TYPES = "Use one of: string_check, text_similarity, score_model, label_model, python, function, multi."
+TYPES = (
+    "Use one of: string_check, text_similarity, score_model, label_model, binary_judge, faithfulness, "
+    "context_relevancy, answer_relevancy, python, function, endpoint, custom, multi."
+)
 
 
 def problems(grader: Any) -> list[str]:

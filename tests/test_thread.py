@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairmark.row import make_row
-from fairmark.thread import thread_of
+from fairmark.thread import Thread, thread_of
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,23 @@ def test_turns_and_metadata_come_from_the_item_and_the_completion_from_the_sampl
     item: dict[str, Any], sample: Any, turns: list[tuple[str, str]], metadata: dict[str, Any]
 ) -> None:
     assert thread_of(make_row(item, sample)) == (turns, metadata)
+
+
+@pytest.mark.parametrize(
+    ("roles", "completion", "history", "last_user"),
+    [
+        ("user assistant", "1", "user", 0),
+        ("system user tool assistant", "3", "system user tool", 1),
+        ("user assistant user", None, "user assistant user", 2),
+        ("assistant", "0", "", None),
+        ("", None, "", None),
+    ],
+)
+def test_the_completion_is_the_last_turn_if_the_assistant_spoke_it_and_the_history_the_rest(
+    roles: str, completion: str | None, history: str, last_user: int | None
+) -> None:
+    thread = Thread([(role, str(index)) for index, role in enumerate(roles.split())], {})
+    assert thread.completion == completion
+    assert [role for role, _ in thread.history] == history.split()
+    assert thread.last_user == last_user
+    assert thread.question == (None if last_user is None else str(last_user))

@@ -71,9 +71,10 @@ class Fence:
         self._mark = os.urandom(8).hex()
 
     def render(self, template: Template, row: Row) -> str:
-        return template.render_with(row, self._around)
+        return template.render_with(row, self.around)
 
-    def _around(self, value: str) -> str:
+    def around(self, value: str) -> str:
+        """The value between the marks."""
         return f"<data-{self._mark}>{value}</data-{self._mark}>"
 
     def notice(self) -> dict[str, str]:

@@ -161,8 +161,8 @@ def _wanted(spec_class: type[GraderSpec], name: str) -> str:
         annotation, parts = parts[0], list(get_args(parts[0]))
     if get_origin(annotation) is Literal:
         return f"Use one of: {', '.join(map(str, parts))}."
-    if hasattr(annotation, "wanted"):
-        return str(annotation.wanted)
+    if wanted := next((part.wanted for part in (annotation, *parts) if hasattr(part, "wanted")), None):
+        return str(wanted)
     if annotation is bool:
         return "It takes true or false."
     if get_origin(annotation) is Mapping:

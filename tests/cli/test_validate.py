@@ -2,6 +2,7 @@
 
 import json
 
+from fairmark.graders import KINDS
 from tests.cli.conftest import Run
 
 
@@ -29,6 +30,6 @@ def test_an_invalid_grader_is_exit_code_2_with_every_problem(fairmark: Run) -> N
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         'the grader: $.graders.a.type: unknown type "x". '
-        "Use one of: string_check, text_similarity, python, function, multi.",
+        f"Use one of: {', '.join(KINDS)}.",
         'the grader: $.calculate_output: unknown variable "b". The graders\' keys are: a.',
     ]

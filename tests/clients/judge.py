@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tests.judges.faults import Answer, Behaviour, Request, Status, Wire
+from tests.judges.faults import Answer, Behaviour, Raw, Request, Status, Wire
 
 CAPITALS = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Peru": "Lima"}
 STEPS = [{"description": "Compare.", "conclusion": "Seen by rule."}]
@@ -72,9 +72,23 @@ def _label(labels: list[str], body: Mapping[str, Any]) -> str:
     return mood if mood in labels else labels[0]
 
 
+class _Spoken:
+    """A chat completion that is speech: no content, but a transcript."""
+
+    def __init__(self, transcript: str) -> None:
+        self._audio = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1767225600, "transcript": transcript}
+
+    async def play(self, wire: Wire, request: Request) -> None:
+        completion = json.loads(Answer(content=None).body(request))
+        completion["choices"][0]["message"]["audio"] = self._audio
+        await Raw(json.dumps(completion).encode()).play(wire, request)
+
+
 def _answer(body: Mapping[str, Any], text: str) -> Behaviour:
     """The capital of the country that the question names; as JSON or in a tool call where that is wanted."""
     capital = next((city for country, city in CAPITALS.items() if country in text), "I do not know")
+    if "audio" in (body.get("modalities") or []):
+        return _Spoken(capital)
     if body.get("tools"):
         return Answer(content=None, arguments=json.dumps({"city": capital}), finish_reason="tool_calls")
     if body.get("response_format"):

@@ -17,21 +17,14 @@ def test_evaluate_gives_the_published_numbers_row_by_row(server: Server, northwi
     azure, openai, no_deployment = (
         Started(server, "azure", "azure_evaluate", story) for story in ("azure", "openai", "no_deployment")
     )
-    _check_published(azure.facts(), northwind)
-    _check_mixed(openai.facts(), northwind)
-    _check_errors(no_deployment.facts())
+    _check_azure(azure.facts(), northwind)
+    _check_openai(openai.facts(), northwind)
+    _check_no_deployment(no_deployment.facts())
 
 
-def _check_published(facts: Facts, northwind: list[dict[str, Any]]) -> None:
-    assert facts["metrics"] == {
-        "string.pass_rate": 0.4,
-        "similarity.pass_rate": 0.4,
-        "label.pass_rate": 0.2,
-        "score.pass_rate": 0.0,
-        "custom.pass_rate": 0.6,
-        "as_printed.pass_rate": 0.0,
-    }
-    assert len(facts["runs"]) == 6
+def _check_azure(facts: Facts, northwind: list[dict[str, Any]]) -> None:
+    assert facts["metrics"] == {"string.pass_rate": 0.4, "similarity.pass_rate": 0.4, "label.pass_rate": 0.2}
+    assert len(facts["runs"]) == 3
     assert column(facts, "query") == [row["query"] for row in northwind]
     assert column(facts, "outputs.string.passed") == [True, False, False, True, False]
     assert column(facts, "outputs.string.string_result") == ["pass", "fail", "fail", "pass", "fail"]
@@ -43,34 +36,37 @@ def _check_published(facts: Facts, northwind: list[dict[str, Any]]) -> None:
         0.3416557161629436,
         0.6117136659436009,
     ]
+    assert column(facts, "outputs.similarity.passed") == [True, False, False, False, True]
     assert column(facts, "outputs.label.passed") == [False, False, True, False, False]
     said = [json.loads(sample["output"][0]["content"]) for sample in column(facts, "outputs.label.sample")]
     assert [each["result"] for each in said] == ["too short", "too short", "just right", "too long", "too short"]
+    assert not any("row_missing" in name for name in facts["rows"][0])
+
+
+def _check_openai(facts: Facts, northwind: list[dict[str, Any]]) -> None:
+    """With a local function among the graders."""
+    rates = {"string.pass_rate": 0.4, "score.pass_rate": 0.0, "length.characters": 382.4}
+    assert facts["metrics"] == rates
+    assert column(facts, "inputs.query") == [row["query"] for row in northwind]
+    assert column(facts, "outputs.length.characters") == [310, 222, 575, 620, 185]
+    assert column(facts, "outputs.string.passed") == [True, False, False, True, False]
     assert column(facts, "outputs.score.score") == [4.0] * 5
+
+
+def _check_no_deployment(facts: Facts) -> None:
+    """More rows than a page has. Code that fails is a grade of 0, and so are rows that cannot be graded."""
+    assert facts["metrics"] == {"custom.pass_rate": 0.6, "as_printed.pass_rate": 0.0, "raw.pass_rate": 0.0}
     assert [round(score, 4) for score in column(facts, "outputs.custom.score")] == [
         0.4,
         0.2353,
         0.8235,
         0.7059,
         0.1935,
-    ]
-    assert column(facts, "outputs.as_printed.score") == [0.0] * 5
-    assert column(facts, "outputs.as_printed.passed") == [False] * 5
-    assert not any("row_missing" in name for name in facts["rows"][0])
-
-
-def _check_mixed(facts: Facts, northwind: list[dict[str, Any]]) -> None:
-    assert facts["metrics"]["string.pass_rate"] == 0.4
-    assert facts["metrics"]["length.characters"] == 382.4
-    assert column(facts, "inputs.query") == [row["query"] for row in northwind]
-    assert column(facts, "outputs.length.characters") == [310, 222, 575, 620, 185]
-    assert column(facts, "outputs.string.passed") == [True, False, False, True, False]
-
-
-def _check_errors(facts: Facts) -> None:
-    assert facts["metrics"] == {"raw.pass_rate": 0.0}
-    assert column(facts, "outputs.raw.passed") == [False] * 5
-    assert column(facts, "outputs.raw.score") == [0.0] * 5
+    ] * 25
+    assert column(facts, "outputs.custom.passed") == [True, False, True, True, False] * 25
+    for label in ("as_printed", "raw"):
+        assert column(facts, f"outputs.{label}.score") == [0.0] * 125
+        assert column(facts, f"outputs.{label}.passed") == [False] * 125
 
 
 def test_a_foundry_projects_openai_client_runs_the_documented_example(client: Client) -> None:

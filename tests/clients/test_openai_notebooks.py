@@ -22,6 +22,19 @@ def test_tool_calls_are_read_out_of_choices_and_into_their_arguments(facts: Fact
     assert facts["called_output"]["tool_calls"][0]["function"]["name"] == "extract"
 
 
+def test_a_model_that_speaks_is_graded_by_its_transcript_and_heard_by_the_judge(facts: Facts) -> None:
+    for name in ("spoken", "heard"):
+        assert facts[name]["statuses"] == ["pass"], name
+        assert facts[name]["scores"] == [[1.0, 0.25]], name
+        assert facts[f"{name}_output"] == "Paris", name
+    assert facts["spoken_sampling"] == [1024, 42]
+
+
+def test_a_picture_reaches_the_judge_and_is_kept_as_its_address(facts: Facts) -> None:
+    assert facts["captioned"]["scores"] == [[0.25]]
+    assert facts["captioned_input"] == "Caption: A dog<image>https://example.com/dog.png</image>"
+
+
 def test_a_row_without_a_sample_is_graded_as_an_empty_text_and_warned_about(facts: Facts) -> None:
     assert (facts["bare"]["passed"], facts["bare"]["statuses"]) == ([[True]], ["pass"])
     assert any("sample" in warning for warning in facts["bare_warnings"])

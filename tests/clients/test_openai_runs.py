@@ -72,6 +72,17 @@ def test_the_sources_come_back_typed(facts: Facts) -> None:
     assert facts["responses"]["source_class"] == "DataSourceResponses"
 
 
+def test_the_messages_of_a_source_come_back_in_the_form_of_criterias(facts: Facts) -> None:
+    assert facts["template"] == [
+        {
+            "type": "message",
+            "role": "developer",
+            "content": {"type": "input_text", "text": "Name the city, nothing else."},
+        },
+        {"type": "message", "role": "user", "content": {"type": "input_text", "text": "{{item.question}}"}},
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ["completions json_schema", "responses json_schema", "completions tools", "responses tools"]
 )

@@ -9,7 +9,7 @@ from fairmark.durable.source import SourceRow, open_source
 from fairmark.store import ids
 from tests.durable.working import SAMPLED
 
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "input": [],
     "output": [],
     "finish_reason": "stop",

@@ -95,7 +95,10 @@ def test_what_is_random_in_the_messages_does_not_make_a_question_another(cache: 
     asyncio.run(scenario())
 
 
-def test_only_good_answers_are_kept(cache: Cache) -> None:
+def test_only_good_answers_are_kept(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    monkeypatch.setattr(cache, "keep", kept.append)
+
     async def scenario() -> None:
         empty: dict[str, Any] = {"choices": []}
         replies = iter([empty, empty, JudgeFailed("500"), JudgeTimedOut("late"), chat_reply(0.25)])
@@ -114,8 +117,9 @@ def test_only_good_answers_are_kept(cache: Cache) -> None:
             failed.append(type(judgement.failure).__name__)
             cache.flush()
         assert failed == ["JudgeUnreadable", "JudgeFailed", "JudgeTimedOut"]
+        assert kept == []
         (good,) = judgements(await judge.ask([question()], None))
-        assert good.value["result"] == 0.25
+        assert (good.value["result"], len(kept)) == (0.25, 1)
 
     asyncio.run(scenario())
 

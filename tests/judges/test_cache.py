@@ -48,7 +48,11 @@ def python(code: str, *arguments: object) -> "subprocess.Popen[str]":
 
 def finished(*processes: "subprocess.Popen[str]") -> list[str]:
     """What they printed. Each must end well, and say nothing on stderr."""
-    told = [process.communicate(timeout=120) for process in processes]
+    try:
+        told = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
     assert [(process.returncode, err) for process, (_, err) in zip(processes, told, strict=True)] == [(0, "")] * len(
         processes
     )
@@ -244,6 +248,65 @@ def test_many_processes_write_and_read_one_file_at_once(file: Path) -> None:
     keys = [key_of(me, index) for me in range(6) for index in range(300)]
     assert len(found(file, keys)) == 1800
     assert len(found(file, [key_of("shared", index) for index in range(300)])) == 300
+
+
+def test_who_opens_a_new_file_waits_for_another_who_makes_it(file: Path, log: list[str]) -> None:
+    """SQLite does not wait by itself where somebody else is just writing the first page."""
+    file.parent.mkdir()
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    other.execute("create table something (a)")
+    release = threading.Timer(0.3, other.execute, ("commit",))
+    release.start()
+    keep(file, {b"a": 1})
+    release.join()
+    other.close()
+    assert (found(file, [b"a"]), log) == ({b"a": 1}, [])
+
+
+def test_a_child_forked_while_its_parent_writes_can_write_and_read(file: Path) -> None:
+    """SQLite's locks lie in memory: a child would inherit its parent's for ever. Also with the very same object."""
+    code = """
+        import logging, os, pathlib, signal, sys, threading, time
+        from fairmark.judges import cache as module
+        from fairmark.judges.cache import Cache, key_of
+        logging.basicConfig(stream=sys.stdout, format="%(message)s")
+        module.WRITE_EVERY_S = 0.0
+        file, stop = pathlib.Path(sys.argv[1]), threading.Event()
+        inherited = Cache(file, "on", 10**9)
+
+        def write():
+            for number in range(10**9):
+                if stop.is_set():
+                    return
+                inherited.keep({key_of("parent", number): "x" * 300})
+                inherited.find([key_of("parent", number)])
+                time.sleep(0.0002)
+
+        writing = threading.Thread(target=write)
+        writing.start()
+        for child in range(20):
+            time.sleep(0.005)
+            process = os.fork()
+            if process == 0:
+                signal.alarm(30)  # one that hangs is ended, and told below
+                good = 0
+                for cache in (inherited, Cache(file, "on", 10**9)):
+                    key = key_of("child", child, good)
+                    cache.keep({key: child})
+                    cache.flush()
+                    good += cache.find([key]) == {key: child}
+                    cache.close()
+                os._exit(good)
+            if (code := os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])) != 2:
+                print(f"child {child} ended with {code}")
+                break
+        stop.set()
+        writing.join()
+        inherited.close()
+    """
+    assert finished(python(code, file)) == [""]
+    assert len(found(file, [key_of("child", child, each) for child in range(20) for each in (0, 1)])) == 40
 
 
 def test_a_process_that_is_killed_leaves_a_file_that_others_can_use(file: Path) -> None:

@@ -225,6 +225,13 @@ def test_one_line_maps_every_retired_name_and_leaves_the_configured_ones(read: R
     assert where(registry.resolve("openai/gpt-4o")) == ("openai", "gpt-4o")
 
 
+def test_a_pattern_of_a_model_does_not_catch_what_another_provider_is_asked_for(read: Read) -> None:
+    registry = read(f'{VLLM}[models."*"]\nprovider = "vllm"\nprice_in = 3\n', OPENAI_API_KEY=KEY)
+    assert (where(registry.resolve("gpt-4o")), registry.resolve("gpt-4o").price_in) == (("vllm", "gpt-4o"), 3)
+    assert where(registry.resolve("local/smollm2")) == ("local", "smollm2")
+    assert where(registry.resolve("openai/gpt-4o")) == ("openai", "gpt-4o")
+
+
 @pytest.mark.parametrize("target", ["local/smollm2", "gpt-5-mini"])
 def test_one_line_may_lead_to_what_no_table_describes(read: Read, target: str) -> None:
     registry = read(f'[aliases]\n"*" = "{target}"\n', OPENAI_API_KEY=KEY)

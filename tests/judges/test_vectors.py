@@ -17,7 +17,7 @@ from fairmark.judges.asking import AskingJudge
 from fairmark.judges.base import Budget, Embedded
 from fairmark.judges.cache import Cache, key_of
 from fairmark.judges.client import Rejected
-from tests.judges.scripted import Sender, registry
+from tests.judges.scripted import Sender, registry, settle
 
 MODELS = registry(e={"price_in": 1.0})
 
@@ -228,10 +228,19 @@ def test_what_one_batch_brought_is_kept_and_counted_though_another_failed(
             raise JudgeFailed("e: the server answered 500")
         return embedding_reply(body)
 
+    async def scenario() -> None:
+        sender = Sender(answer, at_once=10)
+        asking = asyncio.create_task(AskingJudge(MODELS, sender, cache).embed("e", ["b", "a", "c"], budget))
+        await settle()
+        sender.release(1)  # the one that fails, while the others are under way
+        await settle()
+        sender.release(2)
+        with pytest.raises(JudgeFailed, match="answered 500"):
+            await asking
+        assert (budget.spent_tokens, budget.spent_dollars) == (2, 2e-6)
+
     budget = Budget()
-    with pytest.raises(JudgeFailed, match="answered 500"):
-        embed(Sender(answer), ["a", "b", "c"], cache, budget)
-    assert (budget.spent_tokens, budget.spent_dollars) == (2, 2e-6)
+    asyncio.run(scenario())
     cache.flush()
     sender = Sender(embedding_reply)
     embed(sender, ["a", "b", "c"], cache)

@@ -16,6 +16,11 @@ from tests.server.conftest import Start
 CONTENT = b'{"item": {"a": "\xc3\xa9"}}\r\n\x00\xff not even text\n--fairmark-test-boundar\r\n'
 
 
+def kept(server: Server) -> list[str]:
+    """The names in the server's folder of files."""
+    return sorted(path.name for path in (server.home / "files").glob("*"))
+
+
 def test_an_upload_is_processed_at_once_and_given_back_byte_by_byte(server: Server) -> None:
     answer = server.upload(CONTENT, "rows.jsonl")
     assert answer.status == 200
@@ -98,13 +103,13 @@ def test_files_are_listed_newest_first_in_pages_and_by_purpose(start: Start) -> 
 def test_a_wrong_field_is_refused_by_name_and_nothing_is_kept(
     server: Server, fields: list[tuple[str, str]], param: str, code: str | None
 ) -> None:
-    before = sorted(os.listdir(server.home / "files")) if (server.home / "files").exists() else []
+    before = kept(server)
     kind, body = form(fields, b"{}\n", "x.jsonl")
     answer = server.request("POST", "/v1/files", headers={"content-type": kind}, body=body)
     assert (answer.status, answer.error["param"]) == (400, param)
     if code is not None:
         assert answer.error["code"] == code
-    assert sorted(os.listdir(server.home / "files")) == before
+    assert kept(server) == before
 
 
 @pytest.mark.parametrize(
@@ -172,8 +177,9 @@ def test_tricks_in_a_filename_reach_no_other_place(server: Server) -> None:
 
 def test_an_expired_file_is_gone(start: Start) -> None:
     server = start()
-    fields = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
-    file = server.upload(b"{}\n", **fields).json()
+    fields = {"purpose": "evals", "expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
+    kind, body = form([*fields.items()], b"{}\n", "x.jsonl")
+    file = server.request("POST", "/v1/files", headers={"content-type": kind}, body=body).json()
     assert file["expires_at"] == file["created_at"] + 3600
     with sqlite3.connect(server.home / "fairmark.db") as database:
         database.execute("UPDATE files SET expires_at = 1")
@@ -189,7 +195,7 @@ def test_a_file_over_the_limit_is_refused_and_leaves_nothing(start: Start) -> No
     for size in (2_000_001, 10_000_000):
         answer = server.upload(b"x" * size)
         assert (answer.status, answer.error["code"]) == (413, "request_too_large")
-    assert len(os.listdir(server.home / "files")) == 1
+    assert len(kept(server)) == 1
 
 
 def test_a_large_file_goes_to_disk_and_back_in_flat_memory(start: Start) -> None:
@@ -212,8 +218,8 @@ def test_an_upload_that_breaks_off_leaves_nothing(start: Start) -> None:
             f"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         connection.sendall(head.encode() + body[:3_000_000])
-        wait_for(lambda: len(os.listdir(server.home / "files")) == 2)
-    wait_for(lambda: len(os.listdir(server.home / "files")) == 1)
+        wait_for(lambda: len(kept(server)) == 2)
+    wait_for(lambda: len(kept(server)) == 1)
 
 
 def test_others_are_served_while_a_file_comes_in(server: Server) -> None:

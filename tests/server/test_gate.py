@@ -242,6 +242,13 @@ def test_a_body_that_says_it_is_too_long_is_refused_before_it_comes(start: Start
     assert b'"code":"request_too_large"' in answer
 
 
+def test_a_body_of_unknown_length_is_refused_when_it_has_become_too_long(start: Start) -> None:
+    server = start(env=SMALL)
+    chunks = (b"%x\r\n" % 1_000_001) + b" " * 1_000_001 + b"\r\n0\r\n\r\n"
+    answer = server.raw(post(b"/v1/rewards", b"Transfer-Encoding: chunked\r\nConnection: close\r\n", chunks))
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
 def test_a_client_that_sends_everything_before_it_listens_sees_the_refusal(start: Start) -> None:
     server = start(env=SMALL)
     client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)

@@ -31,6 +31,7 @@ def test_metrics_count_requests_by_route_and_rows_by_kind_and_status(start: Star
         f'fairmark_request_seconds_count{{route="{RUN}"}} 3',
         f'fairmark_request_seconds_bucket{{route="{RUN}",le="+Inf"}} 3',
         "fairmark_requests_in_flight 1",
+        'fairmark_runs{status="completed"} 0',
     ):
         assert f"\n{line}\n" in f"\n{text}", line
 

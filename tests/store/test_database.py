@@ -158,6 +158,20 @@ async def test_everything_works_again_once_postgresql_is_back(in_postgresql: Pla
     assert claimed == {run.id, waiting.id}
 
 
+async def test_a_restart_of_postgresql_between_two_calls_is_not_noticed(
+    in_postgresql: Place, postgres: Postgres
+) -> None:
+    store = await in_postgresql.open()
+    key = await store.keys.create("default", "")
+    await new_run(store)
+    assert await store.runs.claim()
+    postgres.stop()
+    postgres.start()
+    assert await store.keys.find(key)
+    assert await store.runs.claim() is None
+    assert await store.keys.create("default", "")
+
+
 async def test_a_postgresql_that_goes_in_the_middle_of_a_batch_leaves_nothing_half_done(
     in_postgresql: Place, postgres: Postgres
 ) -> None:

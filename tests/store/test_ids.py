@@ -30,6 +30,10 @@ def test_an_id_that_was_never_given_is_no_index(tail: str) -> None:
     assert ids.index_in(RUN, ids.of_item(RUN, 0)[:-8] + tail) is None
 
 
+def test_the_index_alone_is_no_id() -> None:
+    assert ids.index_in(RUN, "00000000") is None
+
+
 @pytest.mark.parametrize(
     ("text", "worth_a_look"), [("eval_1", True), ("", False), ("a\x00", False), ("é", False), ("a\n", False)]
 )

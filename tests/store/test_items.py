@@ -64,8 +64,7 @@ async def test_the_same_batch_again_counts_once(store: Store) -> None:
     assert await counters(store, run) == (3, 0, 0, 0)
 
 
-async def test_a_batch_is_whole_although_its_caller_was_interrupted(place: Place) -> None:
-    store = await place.open()
+async def test_a_batch_is_whole_although_its_caller_was_interrupted(store: Store) -> None:
     run = await started_run(store)
     dice = random.Random(7)
     for first in range(0, 2000, 100):
@@ -75,14 +74,24 @@ async def test_a_batch_is_whole_although_its_caller_was_interrupted(place: Place
         await asyncio.gather(task, return_exceptions=True)
         if first % 200:
             assert await store.items.add(run, batch(first, first + 100), Counts(100))
-            assert await counters(store, run) == (len(await stored(store, run)), 0, 0, 0)
-    # What was under way is ended first.
-    await store.close()
-    store = await place.open()
+    await store.runs.cancel("default", run.eval_id, run.id)
     there = await stored(store, run)
     assert len(there) >= 1000
     assert len(there) % 100 == 0
     assert await counters(store, run) == (len(there), 0, 0, 0)
+
+
+async def test_closing_waits_for_what_is_under_way(place: Place) -> None:
+    store = await place.open()
+    run = await started_run(store)
+    task = asyncio.create_task(store.items.add(run, batch(0, 1000), Counts(1000)))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await store.close()
+    store = await place.open()
+    assert await stored(store, run) == list(range(1000))
+    assert await counters(store, run) == (1000, 0, 0, 0)
 
 
 async def test_batches_written_at_once_are_all_counted(store: Store) -> None:
@@ -151,8 +160,11 @@ async def test_a_killed_process_loses_no_batch_and_leaves_no_half_of_one(place: 
     assert writer.stdout is not None
     told = [int(writer.stdout.readline()) for _ in range(20)]
     writer.send_signal(signal.SIGKILL)
-    told += [int(line) for line in writer.communicate(timeout=30)[0].splitlines() if line]
+    with writer:
+        told += [int(line) for line in writer.stdout.read().splitlines()]
     store = await place.open()
+    # PostgreSQL may still be at what the process sent last; cancelling waits for it.
+    assert await store.runs.cancel("default", run.eval_id, run.id)
     there = await stored(store, run)
     assert len(there) in (told[-1], told[-1] + 100)
     assert await counters(store, run) == (len(there), 0, 0, 0)

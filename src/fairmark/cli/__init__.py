@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from fairmark.cli import doctor, evaluate, grade, keys, kinds, models, sandbox, serve, validate
+from fairmark.cli import doctor, evaluate, grade, keys, kinds, models, reward_server, sandbox, serve, validate
 from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID
 from fairmark.errors import FairmarkError
 
@@ -23,6 +23,7 @@ app.command("eval")(evaluate.command)
 app.command("kinds")(kinds.command)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
+app.command("reward-server")(reward_server.command)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
 app.add_typer(sandbox.app, name="sandbox")

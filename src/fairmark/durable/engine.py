@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from functools import partial
 from typing import Any, TypeVar
 
-from fairmark import jsontext
+from fairmark import apart, jsontext
 from fairmark.durable.criteria import Criterion, Outcome, broken_result, load_criteria, row_outcome
 from fairmark.durable.item import encode_item, given_sample, made_sample
-from fairmark.durable.sampling import Sampled, sample_rows
+from fairmark.durable.sampling import Sampled, sample_rows, with_speech
 from fairmark.durable.source import InvalidSource, Source, SourceRow, find_file, open_source
 from fairmark.errors import GradingFailed
 from fairmark.graders import rows_at_once, waits
@@ -25,6 +25,8 @@ from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.row import Row, make_row
 from fairmark.run import context, grade_rows
+from fairmark.settings import settings
+from fairmark.spec import GraderSpec
 from fairmark.store import Counts, NewItem, Run, Store, StoreUnavailable
 
 RUNS_AT_ONCE = 8
@@ -41,15 +43,19 @@ ROWS_A_LOOK = 1000
 
 T = TypeVar("T")
 
+Graded = Callable[[Sequence[Result]], None]
+"""Told of all that was graded, as it is; for metrics."""
+
 log = logging.getLogger("fairmark.runs")
 
 
 class Engine:
     """Works off the runs in a store. Lives on the server's event loop."""
 
-    def __init__(self, store: Store, judge: Judge | None = None) -> None:
+    def __init__(self, store: Store, judge: Judge | None = None, graded: Graded = lambda results: None) -> None:
         self._store = store
         self._judge = judge
+        self._graded = graded
         self._news = asyncio.Event()
         self._working: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._pump: asyncio.Task[None] | None = None
@@ -110,7 +116,7 @@ class Engine:
         try:
             if not await self._store.runs.start(run):
                 return
-            await (await _Work.begin(self._store, run, self._judge)).do()
+            await (await _Work.begin(self._store, run, self._judge, self._graded)).do()
         except StoreUnavailable:
             raise
         except InvalidSource as failure:
@@ -138,8 +144,10 @@ class _Work:
         criteria: Sequence[Criterion],
         done: bytearray,
         judge: Judge | None,
+        graded: Graded,
     ) -> None:
         self._store = store
+        self._graded = graded
         self._run = run
         self._source = source
         self._criteria = criteria
@@ -151,7 +159,7 @@ class _Work:
         self._ends_at = None if deadline_s is None else run.created_at + deadline_s
 
     @classmethod
-    async def begin(cls, store: Store, run: Run, judge: Judge | None) -> "_Work":
+    async def begin(cls, store: Store, run: Run, judge: Judge | None, graded: Graded) -> "_Work":
         eval_ = await store.evals.get(run.project, run.eval_id)
         now = await store.runs.get(run.project, run.eval_id, run.id)  # with what has been spent since it was claimed
         if eval_ is None or now is None:
@@ -159,7 +167,7 @@ class _Work:
         given = jsontext.decode(now.data_source)
         file = await find_file(store, run.project, given)
         done = await store.items.done(now)
-        return cls(store, now, open_source(given, file), load_criteria(eval_.criteria), done, judge)
+        return cls(store, now, open_source(given, file), load_criteria(eval_.criteria), done, judge, graded)
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises _Gone where the run is taken away meanwhile."""
@@ -272,7 +280,7 @@ class _Work:
                     continue
                 given: Any = sampled.sample
             else:
-                given = source.sample
+                given = with_speech(source.sample) if isinstance(source.sample, dict) else source.sample
                 shown = {}
             try:
                 row = make_row(source.item, given)
@@ -289,7 +297,23 @@ class _Work:
         if criterion.spec is None:
             return None
         # Each criterion notes its warnings on rows of its own.
-        return await grade_rows(criterion.spec, [Row(row.item, row.sample) for row in rows], self._context)
+        own = [Row(row.item, row.sample) for row in rows]
+        long = [index for index, row in enumerate(own) if apart.worth_it(criterion.spec, _size(row))]
+        if long:
+            results = await self._some_apart(criterion.spec, own, long)
+        else:
+            results = await grade_rows(criterion.spec, own, self._context)
+        self._graded(results)
+        return results
+
+    async def _some_apart(self, spec: GraderSpec, rows: Sequence[Row], long: Sequence[int]) -> list[Result]:
+        """Rows that may take long go to a process of their own, so that everybody else is served meanwhile."""
+        short = [row for index, row in enumerate(rows) if index not in long]
+        results = await grade_rows(spec, short, self._context)
+        for index in long:
+            given = {"item": rows[index].item, "sample": rows[index].sample.members}
+            results.insert(index, await apart.grade_apart(spec, given, settings().python_timeout_s))
+        return results
 
     async def _samples(self, chunk: list[SourceRow]) -> dict[int, Sampled]:
         """The rows' samples: those in the store, and the others asked for and stored before anybody grades them."""
@@ -402,6 +426,11 @@ class _Batch:
         self.counts.count(whole, {each.id: outcome for each, outcome in zip(self._criteria, outcomes, strict=True)})
         body = encode_item(self._run.eval_id, self._run.id, self._now, row, whole, shown, sample)
         self.items.append(NewItem(row.position, whole, body))
+
+
+def _size(row: Row) -> int:
+    """About how long a row's texts are."""
+    return len(row.sample.text) + sum(len(value) for value in row.item.values() if isinstance(value, str))
 
 
 def _budget(run: Run) -> Budget | None:

@@ -28,11 +28,7 @@ class Sampled(msgspec.Struct, frozen=True):
     @property
     def sample(self) -> dict[str, Any]:
         """As graders see it."""
-        sample = {"choices": self.reply.get("choices") or [], "model": self.reply.get("model")}
-        message = first_message(self.reply)
-        if isinstance(message.get("audio"), Mapping):  # speech has no content; what was said stands in its transcript
-            sample |= {"output_audio": message["audio"], "output_text": _transcript(message)}
-        return sample
+        return with_speech({"choices": self.reply.get("choices") or [], "model": self.reply.get("model")})
 
     def encode(self) -> bytes:
         return jsontext.encode(msgspec.to_builtins(self))
@@ -133,6 +129,15 @@ def output_messages(sample: Mapping[str, Any], text: str) -> list[dict[str, Any]
             "function_call": message.get("function_call"),
         }
     ]
+
+
+def with_speech(sample: dict[str, Any]) -> dict[str, Any]:
+    """A sample whose speech graders can read: it has no content, but what was said stands in its transcript."""
+    message = first_message(sample)
+    if not isinstance(message.get("audio"), Mapping):
+        return sample
+    text = content_text(message.get("content")) or _transcript(message)
+    return {"output_audio": message["audio"], "output_text": text, **sample}
 
 
 def _transcript(message: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -56,14 +57,22 @@ class Cache:
         self._mode = mode
         self._most_bytes = most_bytes
         self._reading: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+        # Who needs both takes them in this order.
+        self._reading_lock = threading.Lock()
+        self._writing_lock = threading.Lock()
         self._writer: tuple[threading.Thread, _Queue] | None = None
         self._broken = mode == "off"
+        if not self._broken:
+            _caches.add(self)
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, Any]:
         """What is known under these names."""
         if self._broken or self._mode == "refresh" or not keys:
             return {}
+        with self._reading_lock:
+            return self._find(keys)
+
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Any]:
         try:
             if self._reading is None:
                 self._reading = self._open()
@@ -93,19 +102,33 @@ class Cache:
 
     def flush(self) -> None:
         """Returns when all that was to be kept is kept."""
-        with self._lock:
-            writer, self._writer = self._writer, None
-        if writer is not None:
-            thread, queue = writer
-            queue.put(None)
-            thread.join()
-            atexit.unregister(self.flush)
+        with self._writing_lock:
+            self._end_writer()
 
     def close(self) -> None:
-        self.flush()
+        self.hold()
+        self.let_go()
+
+    def hold(self) -> None:
+        """Closes every connection, and lets nobody open one before `let_go`."""
+        self._reading_lock.acquire()
+        self._writing_lock.acquire()
+        self._end_writer()
         if self._reading is not None:
             self._reading.close()
             self._reading = None
+
+    def let_go(self) -> None:
+        self._writing_lock.release()
+        self._reading_lock.release()
+
+    def _end_writer(self) -> None:
+        if self._writer is not None:
+            thread, queue = self._writer
+            self._writer = None
+            queue.put(None)
+            thread.join()
+            atexit.unregister(self.flush)
 
     def _open(self) -> sqlite3.Connection:
         if self._mode == "read_only":
@@ -121,7 +144,7 @@ class Cache:
         return connection
 
     def _write(self, what: _Write) -> None:
-        with self._lock:
+        with self._writing_lock:
             if self._writer is None or not self._writer[0].is_alive():
                 # Each writer has a queue of its own, so that it cannot miss its end to a later one.
                 queue: _Queue = SimpleQueue()
@@ -227,3 +250,26 @@ def _shrink(connection: sqlite3.Connection, most_bytes: int) -> None:
         connection.execute("begin immediate")
         connection.executemany("delete from answers where key = ?", gone)
         connection.execute("commit")
+
+
+# SQLite keeps its locks in the memory of the process. A child that is forked while its parent writes would inherit a
+# lock that nobody ever releases, so at that moment there is no connection at all; each side opens its own afterwards.
+_caches: "weakref.WeakSet[Cache]" = weakref.WeakSet()
+_forking = threading.Lock()
+_held: list[Cache] = []
+
+
+def _before_fork() -> None:
+    _forking.acquire()
+    for cache in list(_caches):
+        cache.hold()
+        _held.append(cache)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().let_go()
+    _forking.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -14,6 +14,7 @@ from fairmark.errors import GradingFailed, JudgeFailed, JudgeRefused, JudgeUnrea
 from fairmark.judgement import Judgement
 from fairmark.judges.base import Completion, NotAnAnswer, Prompt, Question
 from fairmark.judges.client import Rejected, Tab
+from fairmark.judges.gguf import EMBEDDED
 from fairmark.judges.models import RUNGS, Model, Rung
 from fairmark.judges.reply import Said
 
@@ -27,6 +28,10 @@ _UNSUPPORTED = re.compile(
 _TOO_LONG = re.compile(r"context[ _](?:length|window|size)|too long|too many tokens", re.IGNORECASE)
 _REFUSES_FORM = frozenset({400, 404, 415, 422, 501})
 _TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
+
+# Models on this machine: steps at most, and characters of each text. What the smallest one says is not worth more.
+_BOUNDS = {EMBEDDED: (2, 120)}
+_OTHER_BOUNDS = (16, 2000)
 
 
 class Sender(Protocol):
@@ -175,7 +180,9 @@ def _body(
     match rung:
         case "json_schema":
             # Small models ramble until their context is full, where nothing stops them.
-            form = _bounded(shape.schema) if model.provider.kind == "local" else shape.schema
+            form = shape.schema
+            if model.provider.kind == "local":
+                form = _bounded(form, *_BOUNDS.get(model.real_name, _OTHER_BOUNDS))
             schema = {"name": shape.name, "strict": True, "schema": form}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         case "tools":
@@ -190,15 +197,16 @@ def _body(
     return body
 
 
-def _bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _bounded(schema: Mapping[str, Any], items: int, characters: int) -> dict[str, Any]:
     """The schema with an end to every list and every free text."""
     bounded: dict[str, Any] = {**schema}
     if schema.get("type") == "string" and "enum" not in schema:
-        bounded["maxLength"] = 300
+        bounded["maxLength"] = characters
     if schema.get("type") == "array":
-        bounded |= {"maxItems": 5, "items": _bounded(schema["items"])}
+        bounded |= {"maxItems": items, "items": _bounded(schema["items"], items, characters)}
     if "properties" in schema:
-        bounded["properties"] = {name: _bounded(each) for name, each in schema["properties"].items()}
+        inside = schema["properties"].items()
+        bounded["properties"] = {name: _bounded(each, items, characters) for name, each in inside}
     return bounded
 
 

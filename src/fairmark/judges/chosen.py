@@ -90,7 +90,7 @@ def open_judge(given: "Settings") -> Judge:
             eventloop.run(client.close())
             cache.close()
         else:
-            _keep_forever((client, cache))
+            _keep_forever(client)
 
     atexit.register(close)
     return AskingJudge(registry, client, cache)
@@ -99,7 +99,7 @@ def open_judge(given: "Settings") -> Judge:
 def _keep_forever(opened: object) -> None:
     """Keeps what a parent opened from the garbage collector at the end of its forked child.
 
-    It would close what is the parent's: SQLite forbids that, and sockets would be taken off an epoll that both share.
+    It would close what is the parent's: sockets would be taken off an epoll that both share.
     """
     import ctypes
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairmark.server import openapi
+from fairmark.server import openapi, report
 from fairmark.server.access import Access
 from fairmark.server.gate import Gate
 from fairmark.server.routes import HOT, OPERATIONS, Handler
@@ -29,6 +29,7 @@ def build(state: State, on_loopback: bool) -> ASGIApp:
     """`on_loopback`: only this machine can reach us, so that without any key in the store everybody may come in."""
     handlers: dict[str, dict[str, Handler]] = {"/openapi.json": {"GET": openapi.document_page}}
     handlers["/docs"] = {"GET": openapi.docs_page}
+    handlers["/evals/{eval_id}/runs/{run_id}"] = {"GET": report.page}
     for operation in OPERATIONS:
         handlers.setdefault(operation.path, {})[operation.method] = operation.handler
     # One route a path, so that a wrong method is told all the right ones.

@@ -133,15 +133,34 @@ def _data_source_config(given: Any) -> dict[str, Any]:
 
 
 def _row_schema(item: dict[str, Any], with_sample: bool) -> dict[str, Any]:
+    if "$id" not in item:  # one with a name of its own is the root of its references wherever it stands
+        item = _moved(item)
     schema: dict[str, Any] = {"type": "object", "properties": {"item": item}, "required": ["item"]}
     if with_sample:
         schema["properties"]["sample"] = _SAMPLE_SCHEMA
         schema["required"].append("sample")
-    # References count from the root of a schema, and the item's is no longer that.
-    for name in ("$defs", "definitions"):
-        if name in item:
-            schema[name] = item[name]
+    schema |= {name: item[name] for name in ("$defs", "definitions") if name in item}
     return schema
+
+
+def _moved(schema: Any) -> Any:
+    """The same schema further down in another: references count from the root, and it is no longer that.
+
+    Those to definitions stay as they are, because the definitions are copied to the new root.
+    """
+    if isinstance(schema, list):
+        return [_moved(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    moved = {name: inner if name in _VALUES else _moved(inner) for name, inner in schema.items()}
+    match moved.get("$ref"):
+        case str() as to if to == "#" or (to.startswith("#/") and not to.startswith(_DEFINITIONS)):
+            moved["$ref"] = f"#/properties/item{to[1:]}"
+    return moved
+
+
+_DEFINITIONS = ("#/$defs/", "#/definitions/")
+_VALUES = frozenset({"const", "default", "enum", "examples"})  # no schemas in there
 
 
 def read_name(given: dict[str, Any]) -> str | None:

@@ -1,10 +1,12 @@
 """For those who look after the server: is it alive, can it work, what has it done."""
 
 import asyncio
+import contextlib
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from fairmark.server.runs import STATUSES
 from fairmark.server.wire import answer, state
 from fairmark.store import StoreUnavailable
 
@@ -27,6 +29,10 @@ async def ready(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Counters and gauges in Prometheus' text format."""
-    text = state(request).metrics.render({})
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+    """Counters and gauges in Prometheus' text format. Without a store it tells what it knows itself."""
+    shared = state(request)
+    runs: dict[str, float] = {}
+    with contextlib.suppress(StoreUnavailable, TimeoutError):
+        async with asyncio.timeout(READY_WITHIN_S):
+            runs = {**dict.fromkeys(STATUSES, 0), **await shared.store.runs.count_by_status()}
+    return PlainTextResponse(shared.metrics.render({"runs": runs}), media_type="text/plain; version=0.0.4")

@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.durable.source import InvalidSource, find_file, open_source
+from fairmark.durable.source import InvalidSource, Source, find_file, open_source
+from fairmark.messages import Messages
 from fairmark.server.evals import find_eval, read_metadata, read_name
 from fairmark.server.lists import read_query
 from fairmark.server.wire import (
@@ -46,7 +47,7 @@ async def create(request: Request) -> Response:
     except InvalidSource as error:
         raise invalid(str(error), error.path, error.code) from None
     model = data_source.get("model") if source.sampling is not None else None
-    of, kept = project(request), jsontext.encode(data_source)
+    of, kept = project(request), jsontext.encode(_shown(data_source, source))
     try:
         run = await shared.store.runs.create(of, eval_.id, name, metadata, kept, model, total, options)
     except UnknownEval:  # it was deleted just now
@@ -56,19 +57,19 @@ async def create(request: Request) -> Response:
 
 
 async def retrieve(request: Request) -> Response:
-    return answer(run_wire(request, await _find_run(request)))
+    return answer(run_wire(request, await find_run(request)))
 
 
 async def cancel(request: Request) -> Response:
     """By both paths; the body, where there is one, is not looked at. A run that has ended stays as it is."""
-    found = await _find_run(request)
+    found = await find_run(request)
     run = await state(request).store.runs.cancel(project(request), found.eval_id, found.id)
     state(request).engine.cancel(found.id)
     return answer(run_wire(request, run or found))
 
 
 async def delete(request: Request) -> Response:
-    found = await _find_run(request)
+    found = await find_run(request)
     await state(request).store.runs.delete(project(request), found.eval_id, found.id)
     state(request).engine.cancel(found.id)
     return answer({"object": "eval.run.deleted", "deleted": True, "run_id": found.id})
@@ -84,7 +85,7 @@ async def list_(request: Request) -> Response:
 
 
 async def list_items(request: Request) -> Response:
-    run = await _find_run(request)
+    run = await find_run(request)
     query = read_query(request, limit=20, most=100, order="asc")
     status = None
     if query.params.get("status"):
@@ -94,7 +95,7 @@ async def list_items(request: Request) -> Response:
 
 
 async def retrieve_item(request: Request) -> Response:
-    run = await _find_run(request)
+    run = await find_run(request)
     item_id = request.path_params["output_item_id"]
     item = await state(request).store.items.get(run, item_id)
     if item is None:
@@ -102,7 +103,7 @@ async def retrieve_item(request: Request) -> Response:
     return answer(msgspec.Raw(item.body))
 
 
-async def _find_run(request: Request) -> Run:
+async def find_run(request: Request) -> Run:
     eval_id, run_id = request.path_params["eval_id"], request.path_params["run_id"]
     run = await state(request).store.runs.get(project(request), eval_id, run_id)
     if run is None:
@@ -152,6 +153,14 @@ def _criteria(run: Run) -> list[dict[str, Any]]:
         {"testing_criteria": criterion, "passed": passed, "failed": failed, "errored": errored, "skipped": skipped}
         for criterion, (passed, failed, errored, skipped) in run.criteria_counts.items()
     ]
+
+
+def _shown(data_source: dict[str, Any], source: Source) -> dict[str, Any]:
+    """The data source as it is kept: its messages in the form that those of criteria have."""
+    if source.sampling is None or not isinstance(source.sampling.messages, Messages):
+        return data_source
+    messages = {**data_source["input_messages"], "template": source.sampling.messages.echo()}
+    return {**data_source, "input_messages": messages}
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:

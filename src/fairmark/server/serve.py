@@ -19,6 +19,7 @@ from fairmark.errors import FairmarkError
 from fairmark.server import log, upload
 from fairmark.server.app import build
 from fairmark.server.gate import DISCARDED_AT_MOST
+from fairmark.server.metrics import Metrics
 from fairmark.server.wire import ApiError, State, new_request_id
 from fairmark.settings import Settings
 from fairmark.store import Store, StoreUnavailable
@@ -74,8 +75,9 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
                 "fairmark keys create, or serve on 127.0.0.1."
             )
         await asyncio.to_thread(upload.sweep, store.files.folder)
-        engine = Engine(store)
-        server = _Server(_config(State(store, engine, given), on_loopback, given.request_timeout_s))
+        metrics = Metrics()
+        engine = Engine(store, graded=metrics.graded)
+        server = _Server(_config(State(store, engine, given, metrics), on_loopback, given.request_timeout_s))
         await engine.start()
         keeper = asyncio.create_task(_keep_house(store))
         try:

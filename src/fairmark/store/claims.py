@@ -97,8 +97,8 @@ class ClaimsInSession:
             return bool(await connection.scalar(select(func.pg_try_advisory_lock(_CLAIMS, seq))))
 
     async def _disconnect(self) -> None:
-        """Ends the session and its locks; given back to the pool, it would live on."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            # The pool would keep a session with its locks, and complain about a dead one.
             await connection.invalidate()
             await connection.close()

@@ -7,7 +7,7 @@ import time
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, bindparam, false, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.errors import FairmarkError
@@ -161,6 +161,13 @@ class Runs:
         async with self._database.write() as connection:
             await connection.execute(runs.update().where(named, runs.c.status.in_(_ACTIVE)).values(status="canceled"))
             return await _one(connection, named)
+
+    @uninterrupted
+    async def count_by_status(self) -> dict[str, int]:
+        """How many runs there are of each status, all projects together."""
+        query = select(runs.c.status, func.count()).group_by(runs.c.status)
+        async with self._database.read() as connection:
+            return {row.status: row[1] for row in await connection.execute(query)}
 
     # For the engine.
 

@@ -185,8 +185,92 @@ placeholder, placeholder_items = run(
     ],
     [{"item": {"answer": "Paris"}}],
 )
+# A model that speaks, and a judge that listens.
+LISTENING = {
+    "type": "score_model",
+    "name": "listening",
+    "model": "gpt-audio",
+    "input": [
+        {"role": "system", "content": "Score what you hear."},
+        {
+            "role": "user",
+            "content": {
+                "type": "input_audio",
+                "input_audio": {"data": "{{ sample.output_audio.data }}", "format": "wav"},
+            },
+        },
+    ],
+    "pass_threshold": 0.2,
+}
+listening = client.evals.create(data_source_config=CUSTOM, testing_criteria=[EXACT, LISTENING])
+spoken = finished(
+    client,
+    listening.id,
+    client.evals.runs.create(
+        listening.id,
+        data_source={
+            "type": "completions",
+            "source": {"type": "file_content", "content": [{"item": {"country": "France", "answer": "Paris"}}]},
+            "model": "gpt-4o-audio-preview",
+            "modalities": ["text", "audio"],
+            "input_messages": {"type": "template", "template": [{"role": "user", "content": "{{item.country}}?"}]},
+            "sampling_params": {"temperature": 0.2, "max_completions_tokens": 1024, "top_p": 0.9, "seed": 42},
+        },
+    ).id,
+)
+spoken_items = list(client.evals.runs.output_items.list(spoken.id, eval_id=listening.id))
+# The same as rows that were sampled elsewhere.
+heard, heard_items = run(
+    [EXACT, LISTENING],
+    [
+        {
+            "item": {"answer": "Paris"},
+            "sample": {
+                "model": "gpt-4o-audio-preview",
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {
+                            "role": "assistant",
+                            "content": None,
+                            "audio": {"id": "audio_1", "data": "UklGRg==", "expires_at": 1, "transcript": "Paris"},
+                        },
+                    }
+                ],
+            },
+        }
+    ],
+)
+# A picture beside a caption.
+captioned, captioned_items = run(
+    [
+        {
+            "type": "score_model",
+            "name": "caption",
+            "model": "gpt-4o",
+            "input": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "input_text", "text": "Caption: {{sample.output_text}}"},
+                        {"type": "input_image", "image_url": "{{item.url}}", "file_id": None, "detail": "high"},
+                    ],
+                }
+            ],
+        }
+    ],
+    [{"item": {"url": "https://example.com/dog.png"}, "sample": {"output_text": "A dog"}}],
+)
 tell(
     {
+        "spoken": facts(spoken, spoken_items),
+        "spoken_output": spoken_items[0].sample.output[0].content,
+        "spoken_sampling": [spoken_items[0].sample.max_completion_tokens, spoken_items[0].sample.seed],
+        "heard": facts(heard, heard_items),
+        "heard_output": heard_items[0].sample.output[0].content,
+        "captioned": facts(captioned, captioned_items),
+        "captioned_input": captioned_items[0].results[0].sample["input"][0]["content"],
         "dumped": facts(dumped, dumped_items),
         "dumped_sample": dumped_items[0].sample.to_dict(),
         "called": facts(called, called_items),

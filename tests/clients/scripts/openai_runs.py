@@ -199,6 +199,7 @@ tell(
         "report_url": inline.report_url,
         "from_file": short(from_file),
         "completions": short(completions),
+        "template": completions.data_source.input_messages.to_dict()["template"],
         "responses": short(responses),
         "referenced": short(referenced),
         "referenced_responses": short(referenced_responses),

@@ -1,0 +1,241 @@
+"""The routes as one plain ASGI application: who may come in, what is asked, what is answered."""
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from starlette.types import Message, Receive, Scope, Send
+
+from fairmark import __version__, apart, jsontext
+from fairmark.errors import InvalidData
+from fairmark.graders import KINDS
+from fairmark.result import Result
+from fairmark.rewardserver import wire
+from fairmark.run import agrade_many
+from fairmark.spec import GraderSpec
+
+T = TypeVar("T")
+
+METHODS = {
+    "info": "GET",
+    "metadata_schema": "GET",
+    "health": "GET",
+    "score": "POST",
+    "batch_score": "POST",
+    "get_reward": "POST",
+}
+BODIES_AT_ONCE = 8
+"""How many bodies of the greatest size may be in memory at once, all requests together."""
+LONG_ROW_TIMEOUT_S = 120.0
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+SCHEMA = {"title": "Metadata", "type": "object", "additionalProperties": True}
+
+
+class _ClientGone(Exception):
+    """Whoever asked has gone away: there is nobody to answer."""
+
+
+def by_path(graders: list[GraderSpec]) -> dict[str, GraderSpec]:
+    """The graders by the word that stands for them in a path. Raises InvalidData."""
+    found: dict[str, GraderSpec] = {}
+    for spec in graders:
+        if spec.type == "custom":
+            raise InvalidData(f"{jsontext.quote(spec.name)}: a custom grader cannot be asked to grade.")
+        word = re.sub(r"[^A-Za-z0-9._~-]+", "-", spec.name).strip("-.") or spec.type
+        if word in found or word in METHODS:
+            taken = "another grader has it" if word in found else "the server needs it itself"
+            raise InvalidData(f"{jsontext.quote(spec.name)}: its path would be /{word}, and {taken}. Rename it.")
+        found[word] = spec
+    return found
+
+
+class RewardApp:
+    """`key`: what clients must know; without one, only programs on this machine may come, and no web pages."""
+
+    def __init__(self, graders: Mapping[str, GraderSpec], key: str | None, max_body_bytes: int) -> None:
+        self._graders = graders
+        self._key = key
+        self._max_body = max_body_bytes
+        self._room = BODIES_AT_ONCE * max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            status, value, headers = 200, await self._answer(scope, receive), {}
+        except wire.Refusal as refusal:
+            status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
+        except _ClientGone:
+            return
+        except Exception as error:
+            where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
+            logging.getLogger("fairmark").error("%s failed; please report this", where, exc_info=error)
+            status, value, headers = 500, {"detail": f"internal error: {type(error).__name__}"}, {}
+        body = jsontext.encode(value)
+        told = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+        encoded = [(name.encode(), text.encode()) for name, text in told.items()]
+        await send({"type": "http.response.start", "status": status, "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Any:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        *before, door = scope["path"].strip("/").split("/")
+        if door not in METHODS or len(before) > 1:
+            raise wire.Refusal(404, f"Not Found. There are: {', '.join(f'/{known}' for known in METHODS)}.")
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        if method != METHODS[door]:
+            raise wire.Refusal(405, "Method Not Allowed", {"allow": METHODS[door]})
+        if door == "health":
+            return {"status": "ok"}
+        self._let_in(headers, scope["query_string"])
+        spec = self._grader(before, door)
+        match door:
+            case "info":
+                return self._info(spec)
+            case "metadata_schema":
+                return SCHEMA
+        assert spec is not None  # noqa: S101  # only /info does without
+        async with self._body(headers, receive) as body:
+            return await _unless_gone(receive, ANSWERS[door](spec, body))
+
+    def _let_in(self, headers: Mapping[str, str], query: bytes) -> None:
+        if self._key is None:
+            _check_page(headers)
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        # OpenRLHF can be given an address and nothing else.
+        given = token.strip() if scheme.lower() == "bearer" else parse_qs(query.decode("latin-1")).get("key", [""])[0]
+        if not hmac.compare_digest(given.encode(), self._key.encode()):
+            found = "The key is not the right one." if given else "There is no key."
+            raise wire.Refusal(401, f"{found} Send it as 'Authorization: Bearer KEY'.", {"www-authenticate": "Bearer"})
+
+    def _grader(self, before: list[str], door: str) -> GraderSpec | None:
+        if before and before[0] in self._graders:
+            return self._graders[before[0]]
+        if not before and len(self._graders) == 1:
+            return next(iter(self._graders.values()))
+        if not before and door == "info":
+            return None
+        raise wire.Refusal(404, f"Not Found. There are: {', '.join(f'/{word}/{door}' for word in self._graders)}.")
+
+    def _info(self, spec: GraderSpec | None) -> dict[str, str]:
+        if spec is None:
+            served = ", ".join(f"/{word}" for word in self._graders)
+            return {"version": __version__, "name": "fairmark", "description": f"Graders at their own paths: {served}."}
+        described = getattr(spec, "description", None)
+        summary = f"{spec.type}: {KINDS[spec.type].summary}"
+        return {
+            "version": __version__,
+            "name": spec.name,
+            "description": described if isinstance(described, str) else summary,
+        }
+
+    @contextlib.asynccontextmanager
+    async def _body(self, headers: Mapping[str, str], receive: Receive) -> AsyncIterator[bytes]:
+        """The whole body, while it is worked on. Raises Refusal for one that is too long, or finds no room."""
+        body = bytearray()
+        taken = 0
+        try:
+            length = headers.get("content-length", "0")
+            if length.isascii() and length.isdigit() and int(length) > self._max_body:
+                raise self._too_long()
+            while True:
+                message = await _next(receive)
+                chunk: bytes = message.get("body", b"")
+                if len(body) + len(chunk) > self._max_body:
+                    raise self._too_long()
+                if len(chunk) > self._room:
+                    detail = "Other requests' bodies fill the memory that is set aside for them. Try again."
+                    raise wire.Refusal(503, detail, {"retry-after": "2", "connection": "close"})
+                self._room -= len(chunk)
+                taken += len(chunk)
+                body += chunk
+                if not message.get("more_body", False):
+                    break
+            yield bytes(body)
+        finally:
+            self._room += taken
+
+    def _too_long(self) -> wire.Refusal:
+        """The rest of such a body is not read: the connection ends."""
+        detail = f"The body is longer than {self._max_body // 1_000_000} MB."
+        return wire.Refusal(413, detail, {"connection": "close"})
+
+
+async def _score(spec: GraderSpec, body: bytes) -> Any:
+    request = wire.read(body, wire.Request)
+    (result,) = await _grade(spec, [wire.row_of(request)], len(body))
+    return wire.response(result, request.id)
+
+
+async def _batch_score(spec: GraderSpec, body: bytes) -> Any:
+    batch = wire.read(body, wire.Batch)
+    results = await _grade(spec, [wire.row_of(request) for request in batch.requests], len(body))
+    return {
+        "responses": [
+            wire.response(result, request.id) for result, request in zip(results, batch.requests, strict=True)
+        ]
+    }
+
+
+async def _get_reward(spec: GraderSpec, body: bytes) -> Any:
+    given = wire.read(body, wire.RemoteReward)
+    return wire.remote_rewards(await _grade(spec, wire.rows_of(given), len(body)))
+
+
+ANSWERS: dict[str, Callable[[GraderSpec, bytes], Coroutine[Any, Any, Any]]] = {
+    "score": _score,
+    "batch_score": _batch_score,
+    "get_reward": _get_reward,
+}
+
+
+async def _grade(spec: GraderSpec, rows: list[wire.Row], body_bytes: int) -> list[Result]:
+    """Nothing is raised for what a row does. Rows that may take long are graded apart, so that others are answered."""
+    if not apart.worth_it(spec, body_bytes):
+        return await agrade_many(spec, rows)
+    results = []
+    for row in rows:
+        if apart.worth_it(spec, len(jsontext.encode(row))):
+            results.append(await apart.grade_apart(spec, row, LONG_ROW_TIMEOUT_S))
+        else:
+            results += await agrade_many(spec, [row])
+            await asyncio.sleep(0)
+    return results
+
+
+async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The work's value; it is cancelled when the client goes away."""
+    task = asyncio.ensure_future(work)
+    gone: asyncio.Future[Message] = asyncio.ensure_future(_next(receive))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise _ClientGone
+        return task.result()
+    finally:
+        for each in (task, gone):
+            each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _next(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] != "http.request":
+        raise _ClientGone
+    return message
+
+
+def _check_page(headers: Mapping[str, str]) -> None:
+    """A browser sends requests to this machine for any page it shows; such a page must not spend what judges cost."""
+    host = headers.get("host", "localhost")
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if name.lower() not in LOOPBACK_NAMES:
+        raise wire.Refusal(403, "This server has no key and answers to localhost only. Set FAIRMARK_REWARD_KEY.")
+    if headers.get("origin", f"http://{host}") != f"http://{host}":
+        raise wire.Refusal(403, "Web pages of other sites may not use a server without a key.")
