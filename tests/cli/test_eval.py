@@ -394,6 +394,24 @@ def test_resume_grades_skipped_rows_again_and_keeps_the_others_and_their_order(
     assert "rows were skipped" not in done.stdout
 
 
+def test_resume_keeps_the_rows_that_lie_behind_the_last_skipped_one(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    arguments = ["eval", data(tmp_path / "d.jsonl", 6), "--grader", JUDGED, "-o", str(out)]
+    env = judging(server, tmp_path)
+    fairmark(*arguments, env=env)
+    whole = out.read_text().splitlines(keepends=True)
+    second = json.loads(whole[1])
+    second["results"]["judged"] = {"reward": 0.0, "passed": None, "status": "skipped", "skipped": "no budget"}
+    out.write_text("".join([whole[0], json.dumps(second) + "\n", *whole[2:]]))
+    assert fairmark(*arguments, "--resume", env=env).returncode == 0
+    assert statuses(out) == [(row, "graded") for row in range(1, 7)]
+    assert [line for line in out.read_text().splitlines(keepends=True) if line in whole] == [whole[0], *whole[2:]]
+    assert len(server.requests) == 6 + 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.jsonl", "out.jsonl"]
+
+
 def test_resuming_after_skipped_rows_loses_nothing_when_it_is_stopped_too(
     fairmark: Run, server: FaultServer, tmp_path: Path
 ) -> None:

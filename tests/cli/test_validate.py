@@ -29,7 +29,6 @@ def test_an_invalid_grader_is_exit_code_2_with_every_problem(fairmark: Run) -> N
     done = fairmark("validate", '{"type": "multi", "graders": {"a": {"type": "x"}}, "calculate_output": "b"}')
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        'the grader: $.graders.a.type: unknown type "x". '
-        f"Use one of: {', '.join(KINDS)}.",
+        f'the grader: $.graders.a.type: unknown type "x". Use one of: {", ".join(KINDS)}.',
         'the grader: $.calculate_output: unknown variable "b". The graders\' keys are: a.',
     ]

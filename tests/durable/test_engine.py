@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from fairmark.durable import engine as engine_module
+from fairmark.durable.sampling import Sampled
 from fairmark.durable.source import open_source
 from fairmark.judges.fake import FakeAnswer
 from fairmark.store import Run, Store, StoreUnavailable
@@ -403,22 +404,20 @@ async def test_a_budget_in_dollars_is_for_sampling_too(store: Store) -> None:
 
 
 async def test_a_budget_counts_what_was_spent_before_a_stop(store: Store) -> None:
-    """Ten samples are bought, stored and not graded; a second engine must not buy as many again."""
+    """The last ten rows are sampled, and not graded; the next engine must not buy for the first rows again."""
     unlike = [{"item": {"a": str(n)}} for n in range(100)]
     run = await new_run(store, [JUDGE], unlike, SAMPLED, budget={"tokens": 1200})
+    bought = Sampled([], {"choices": [{"message": {"content": "1"}}], "model": "student"}, [100, 20, 120, 0], 0.1, 1)
+    claimed = await store.runs.claim()
+    assert claimed is not None
+    assert await store.runs.start(claimed)
+    assert await store.samples.add(claimed, [(index, bought.encode()) for index in range(90, 100)])
+    await store.runs.release(claimed)
     models = Models(student_and_judge)
-    models.hold("judge")
-
-    async def stored() -> bool:
-        return len(await store.samples.get(run, 0, 99)) == 10
-
-    async with working(store, models):
-        await until(stored)
-    second = Models(student_and_judge)
-    found, seen = await worked_off(store, run, second)
-    assert second.prompts == []
+    found, seen = await worked_off(store, run, models)
+    assert models.prompts == []
     assert (found.status, found.skipped) == ("completed", 100)
-    assert [usage[3] for usage in found.usage.values()] == [1200]
+    assert found.usage == {"student": [10, 1000, 200, 1200, 0]}
     check_counts(found, seen, 100)
 
 

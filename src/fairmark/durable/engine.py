@@ -19,7 +19,7 @@ from fairmark.durable.item import encode_item, given_sample, made_sample
 from fairmark.durable.sampling import Sampled, sample_rows, with_speech
 from fairmark.durable.source import InvalidSource, Source, SourceRow, find_file, open_source
 from fairmark.errors import GradingFailed
-from fairmark.graders import rows_at_once, waits
+from fairmark.graders import paid, rows_at_once, waits
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
@@ -33,6 +33,7 @@ RUNS_AT_ONCE = 8
 ROWS_IN_FLIGHT = 2048
 ROWS_A_WRITE = 1000
 WRITE_EVERY_S = 0.1
+KEEP_EVERY_S = 0.02
 LOOK_EVERY_S = 1.0
 """How often a run that another server created, or left behind, is looked for."""
 SLICE_S = 0.01
@@ -154,6 +155,8 @@ class _Work:
         self._done = done
         self._context = context(judge, _budget(run), run.project)
         self._chunk_rows = 8
+        self._to_keep: list[tuple[int, bytes]] = []
+        self._keeping: asyncio.Task[None] | None = None
         self._written: asyncio.Queue[tuple[list[NewItem], Counts] | None] = asyncio.Queue(maxsize=16)
         deadline_s = run.options.get("deadline_s")
         self._ends_at = None if deadline_s is None else run.created_at + deadline_s
@@ -171,6 +174,7 @@ class _Work:
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises _Gone where the run is taken away meanwhile."""
+        await self._count_bought()
         try:
             async with asyncio.TaskGroup() as tasks:
                 watching = tasks.create_task(self._watch())
@@ -183,6 +187,18 @@ class _Work:
                 await self._written.put(None)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
+
+    async def _count_bought(self) -> None:
+        """Samples whose rows are not graded are in no counter of the run yet, but the budget has to know of them."""
+        budget = self._context.budget
+        if budget is None or self._source.sampling is None:
+            return
+        for first in range(0, len(self._done), ROWS_A_LOOK):
+            stored = await self._store.samples.get(self._run, first, first + ROWS_A_LOOK - 1)
+            for position, body in stored.items():
+                if not self._done[position]:
+                    sampled = Sampled.decode(body)
+                    budget.spend(Usage(*sampled.usage), sampled.cost)
 
     async def _compute(self) -> None:
         """Graders that compute: as many rows in a row as others on the event loop can wait for."""
@@ -201,9 +217,13 @@ class _Work:
             await asyncio.sleep(0)
 
     async def _wait(self, tasks: asyncio.TaskGroup) -> None:
-        """Graders and models that wait: many chunks under way at once."""
+        """Graders and models that wait: many chunks under way at once.
+
+        Where a model is asked, a chunk is a row: one that hangs must not keep from the store what others have cost.
+        """
         sizes = [rows_at_once(each.spec) for each in self._criteria if each.spec and waits(each.spec)]
-        self._chunk_rows = min([*sizes, *([32] if self._source.sampling else [])])
+        asks = self._source.sampling is not None or any(paid(each.spec) for each in self._criteria if each.spec)
+        self._chunk_rows = 1 if asks else min(sizes)
         free = asyncio.Semaphore(max(4, ROWS_IN_FLIGHT // self._chunk_rows))
         running: set[asyncio.Task[None]] = set()
         for chunk in self._chunks():
@@ -321,16 +341,25 @@ class _Work:
         assert how is not None  # noqa: S101  # only called where there is one
         found = await self._stored_samples(chunk)
         missing = [row for row in chunk if row.position not in found]
-        budget = self._context.budget
-        if budget is not None:
-            for sampled in found.values():
-                budget.spend(Usage(*sampled.usage), sampled.cost)
-        made = await sample_rows(how, missing, self._context.judge, budget)
+        made = await sample_rows(how, missing, self._context.judge, self._context.budget)
         fresh = {row.position: sampled for row, sampled in zip(missing, made, strict=True)}
-        kept = [(position, each.encode()) for position, each in fresh.items() if each.skipped is None]
-        if kept and not await self._patiently(lambda: self._store.samples.add(self._run, kept)):
-            raise _Gone
+        await self._keep([(position, each.encode()) for position, each in fresh.items() if each.skipped is None])
         return found | fresh
+
+    async def _keep(self, samples: list[tuple[int, bytes]]) -> None:
+        """Returns when the samples are in the store. Those that come together are written together."""
+        if not samples:
+            return
+        self._to_keep += samples
+        if self._keeping is None or self._keeping.done():
+            self._keeping = asyncio.create_task(self._keep_all())
+        await asyncio.shield(self._keeping)
+
+    async def _keep_all(self) -> None:
+        await asyncio.sleep(KEEP_EVERY_S)
+        samples, self._to_keep, self._keeping = self._to_keep, [], None
+        if not await self._patiently(lambda: self._store.samples.add(self._run, samples)):
+            raise _Gone
 
     async def _stored_samples(self, chunk: list[SourceRow]) -> dict[int, Sampled]:
         first, last = chunk[0].position, chunk[-1].position

@@ -38,7 +38,8 @@ class Kind:
 
     `pure` computes a row's grade from the row alone. `batch` takes many rows at once, up to `rows_at_once`, and may
     await its children, and where `waits` says so something outside as well: a model, a sandbox. A kind with both is
-    asked by `batch` for the specs that wait.
+    asked by `batch` for the specs that wait. `paid`: what a row's grade costs is worth keeping each as soon as it is
+    there, rather than with others.
     """
 
     spec: type[GraderSpec]
@@ -46,6 +47,7 @@ class Kind:
     batch: GradeRows | None = None
     waits: Callable[[Any], bool] = _never
     rows_at_once: int = 1
+    paid: bool = False
 
     @property
     def summary(self) -> str:
@@ -65,7 +67,7 @@ class _Later:
         if self._kind is None:
             module = import_module(f"fairmark.graders.{self._name}")
             spec = getattr(module, self._spec)
-            self._kind = Kind(spec, batch=module.grade_many, waits=_always, rows_at_once=self._rows_at_once)
+            self._kind = Kind(spec, batch=module.grade_many, waits=_always, rows_at_once=self._rows_at_once, paid=True)
         return getattr(self._kind, name)
 
 
@@ -107,3 +109,8 @@ def rows_at_once(spec: GraderSpec) -> int:
     """How many rows a grader that waits should be handed together: what suits the children that wait."""
     sizes = [rows_at_once(child) for child in spec.children.values() if waits(child)]
     return min(sizes, default=KINDS[spec.type].rows_at_once)
+
+
+def paid(spec: GraderSpec) -> bool:
+    """Whether grading by this spec asks models about each row."""
+    return KINDS[spec.type].paid or any(map(paid, spec.children.values()))

@@ -43,7 +43,7 @@ async def create(request: Request) -> Response:
     file = await find_file(shared.store, project(request), data_source)
     try:
         source = open_source(data_source, file)
-        total = source.check() if file is None else await asyncio.to_thread(source.check)
+        total = await asyncio.to_thread(source.check)
     except InvalidSource as error:
         raise invalid(str(error), error.path, error.code) from None
     model = data_source.get("model") if source.sampling is not None else None
