@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fairmark.graders import KINDS
 from tests.cli.conftest import Run
 
 EXACT = "examples/exact.json"
@@ -56,7 +57,7 @@ def test_a_chat_completion_can_be_the_sample(fairmark: Run) -> None:
             ["examples/capitals.jsonl"],
             "examples/capitals.jsonl: $: the grader is not JSON: extra data at line 2 column 1.",
         ),
-        (["{}"], "the grader: $.type: missing. Use one of: string_check, text_similarity, python, function, multi."),
+        (["{}"], f"the grader: $.type: missing. Use one of: {', '.join(KINDS)}."),
         ([EXACT, "--item", "{"], "--item: not JSON: expecting property name enclosed in double quotes at column 2."),
         ([EXACT, "--item", "[1]"], "--item: expected an object, found a list of 1."),
         ([EXACT, "--sample", "@none.txt"], "none.txt: no such file or directory."),

@@ -52,6 +52,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "LOOK_EVERY_S", 0.05)
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that never looks by itself, where a test is about what it is told."""
+    monkeypatch.setattr(engine_module, "LOOK_EVERY_S", 600)
+
+
 def student_and_judge(messages: Any) -> FakeAnswer:
     """The student says what it is told to; the judge finds everything good."""
     text = messages[0]["content"]
@@ -223,25 +229,29 @@ async def test_a_row_whose_messages_are_missing_is_an_error_and_nobody_is_asked(
 async def test_a_sample_is_stored_before_it_is_graded(store: Store) -> None:
     models = Models(student_and_judge)
     models.hold("judge")
-    run = await new_run(store, [SAYS, JUDGE], rows(20), SAMPLED)
+    run = await new_run(store, [SAYS, JUDGE], [{"item": {"a": str(n)}} for n in range(20)], SAMPLED)
     async with working(store, models):
-        await until(lambda: models.waiting > 0)
+        await until(lambda: models.waiting == 20)
         assert len(await store.samples.get(run, 0, 19)) == 20
         assert await items(store, run) == []
 
 
 async def test_sampling_and_grading_overlap(store: Store) -> None:
-    """The student's later answers come only once the judge has been asked about the first."""
+    """The student's later answers come only once the judge is asked, and the judge's only once those are asked for."""
 
     class Lazy(Models):
         async def post(self, model: Any, path: Any, body: Any, tab: Any) -> dict[str, Any]:
-            if "Say late" in body["messages"][0]["content"]:
-                await until(lambda: self.asked_of("judge"))
+            text = body["messages"][0]["content"]
+            self.prompts.append(text)
+            if "Say late" in text:
+                await until(lambda: any("How good" in each for each in self.prompts), 10)
+            elif "How good" in text:
+                await until(lambda: any("Say late" in each for each in self.prompts), 10)
             return await super().post(model, path, body, tab)
 
-    given = [{"item": {"a": "1" if n < 40 else f"late {n}"}} for n in range(100)]
+    given = [{"item": {"a": f"{n}" if n < 32 else f"late {n}"}} for n in range(100)]
     found, seen = await worked_off(store, await new_run(store, [JUDGE], given, SAMPLED), Lazy(student_and_judge))
-    assert found.status == "completed"
+    assert (found.status, found.passed) == ("completed", 100)
     check_counts(found, seen, 100)
 
 
@@ -316,8 +326,7 @@ def _nobody(results: Any) -> None:
 # Ending early
 
 
-async def test_cancel_takes_effect_within_a_second_although_judges_hang(store: Store) -> None:
-    models = Models(student_and_judge)
+async def test_cancel_takes_effect_at_once_although_judges_hang(store: Store, told: None) -> None:
     run = await new_run(store, [JUDGE], [{"item": {"a": str(n)}} for n in range(400)])
 
     class Hanging(Models):
@@ -332,9 +341,7 @@ async def test_cancel_takes_effect_within_a_second_although_judges_hang(store: S
         await until(lambda: models.waiting > 0)
         canceled = await store.runs.cancel(PROJECT, run.eval_id, run.id)
         engine.cancel(run.id)
-        started = time.monotonic()
-        await until(lambda: not models.waiting, 1)
-        assert time.monotonic() - started < 1
+        await until(lambda: not models.waiting, 10)
         assert canceled is not None
         assert canceled.status == "canceled"
         left = await items(store, run)
@@ -346,7 +353,7 @@ async def test_cancel_takes_effect_within_a_second_although_judges_hang(store: S
     assert await items(store, run) == left != []
 
 
-async def test_a_run_cancelled_while_its_code_hangs_lets_the_next_one_begin(store: Store) -> None:
+async def test_a_run_cancelled_while_its_code_hangs_lets_the_next_one_begin(store: Store, told: None) -> None:
     hanging = python("import time; time.sleep(60)")
     run = await new_run(store, [hanging], rows(3))
     async with working(store) as engine:
@@ -365,7 +372,7 @@ async def _in_progress(store: Store, run: Run) -> bool:
 
 
 @pytest.mark.parametrize("what", ["run", "eval"])
-async def test_what_is_deleted_is_worked_on_no_longer(store: Store, what: str) -> None:
+async def test_what_is_deleted_is_worked_on_no_longer(store: Store, told: None, what: str) -> None:
     models = Models(student_and_judge)
     models.hold("judge")
     run = await new_run(store, [JUDGE], rows(40), SAMPLED)

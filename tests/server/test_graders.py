@@ -298,3 +298,11 @@ def test_the_quick_way_to_write_a_result_writes_what_the_long_one_does(grader: d
             result = Result(spec, grade, 1.25e-06, warnings)
             expected = wire_form(result) if reward == reward else {**wire_form(result), "reward": None, "score": None}
             assert json.loads(Encoder(spec).encode(result)) == json.loads(json.dumps(expected))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://8.8.8.8", "http://example.invalid/reward"])
+def test_a_grader_cannot_make_the_server_ask_an_address_of_its_choosing(server: Server, url: str) -> None:
+    grader = {"type": "endpoint", "url": url}
+    result = server.post(RUN, run_body(grader, "Paris", item={"prompt": "Where?"})).json()
+    assert (result["status"], result["reward"]) == ("error", 0.0)
+    assert "is not among those that this server may ask" in result["error"]

@@ -63,21 +63,29 @@ def literal(host: str) -> Address | None:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may be reached although it is not public."""
+    """What may be reached although it is not public; without `public`, what may be reached at all."""
 
     hosts: frozenset[tuple[str, int | None]] = frozenset()
     """Names and addresses as texts; with a port, at that port only."""
     networks: tuple[Network, ...] = ()
+    public: bool = True
+
+    def may_look_up(self, host: str, port: int) -> bool:
+        """Whether a name may be asked about: a question to a name server already reaches whoever owns the name."""
+        return self.public or bool(self.networks) or self._names({host.lower().rstrip(".")}, port)
 
     def permits(self, host: str, port: int, address: Address) -> bool:
         """Whether the address, found under this name, may be connected to."""
-        if is_public(address):
+        if self.public and is_public(address):
             return True
         mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
         names = {host.lower().rstrip("."), str(address), str(mapped or address)}
-        if any((name, wanted) in self.hosts for name in names for wanted in (port, None)):
+        if self._names(names, port):
             return True
         return any(each in network for network in self.networks for each in (address, mapped) if each is not None)
+
+    def _names(self, names: set[str], port: int) -> bool:
+        return any((name, wanted) in self.hosts for name in names for wanted in (port, None))
 
     def filter(self, host: str, port: int, found: Sequence[Address]) -> list[Address]:
         return [address for address in found if self.permits(host, port, address)]

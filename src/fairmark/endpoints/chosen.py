@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairmark.endpoints.base import Score, Target
@@ -12,6 +13,15 @@ if TYPE_CHECKING:  # read when it is needed: every import of fairmark comes by h
     from fairmark.endpoints.client import Client
 
 _opened: "tuple[int, Client] | None" = None
+
+
+_public = True
+
+
+def only_listed() -> None:
+    """From now on, only what `endpoint_allow` lists is asked: for servers, whose graders come from others."""
+    global _public
+    _public = False
 
 
 class ChosenEndpoints:
@@ -38,7 +48,7 @@ def opened() -> "Client":
         from fairmark.endpoints.client import Client
         from fairmark.settings import settings
 
-        client = Client(read_allowed(settings().endpoint_allow))
+        client = Client(replace(read_allowed(settings().endpoint_allow), public=_public))
         opener = os.getpid()
         _opened = (opener, client)
 

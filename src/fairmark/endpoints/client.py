@@ -16,7 +16,7 @@ from fairmark import jsontext
 from fairmark.endpoints.addresses import Allowed, literal
 from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, asked_pause, decode, read_outcome
 from fairmark.endpoints.base import Target
-from fairmark.endpoints.resolver import Lookup, Resolver, look_up, not_public
+from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
 from fairmark.errors import EndpointFailed, EndpointUnresponsive, GradingFailed, JudgeFailed
 from fairmark.judges.limits import Breaker, Gate
 from fairmark.thread import Thread
@@ -163,7 +163,7 @@ class Client:
         if address is None:
             return base  # a name: what it leads to is looked at by whoever connects
         if not self._allowed.permits(host, port, address):
-            raise not_public(host, port, str(address))
+            raise refused(host, port, str(address), self._allowed)
         return base.with_host(str(address))  # there is one spelling that nobody reads in another way
 
     async def _score(self, call: _Call, bodies: Sequence[bytes]) -> list[Outcome]:

@@ -24,12 +24,14 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
+        if not self._allowed.may_look_up(host, port):
+            raise refused(host, port, host, self._allowed)
         found = [ipaddress.ip_address(address) for address in await self._lookup(host, port)]
         permitted = self._allowed.filter(host, port, found)
         if not permitted:
             if not found:
                 raise OSError(f"{host} has no address")
-            raise not_public(host, port, str(found[0]))
+            raise refused(host, port, str(found[0]), self._allowed)
         return [
             ResolveResult(
                 hostname=host,
@@ -52,9 +54,10 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
-def not_public(host: str, port: int, address: str) -> EndpointFailed:
+def refused(host: str, port: int, address: str, allowed: Allowed) -> EndpointFailed:
     leads = host if host == address else f"{host} leads to {address}, which"
+    lacks = "is not a public address" if allowed.public else "is not among those that this server may ask"
     return EndpointFailed(
-        f"the endpoint {leads} is not a public address, so it is not asked. To allow it, set "
+        f"the endpoint {leads} {lacks}, so it is not asked. To allow it, set "
         f"FAIRMARK_ENDPOINT_ALLOW={f'[{host}]' if ':' in host else host}:{port}"
     )

@@ -76,7 +76,7 @@ async def delete(request: Request) -> Response:
 
 
 async def list_(request: Request) -> Response:
-    query = read_query(request, limit=20, most=100, order="asc")
+    query = read_query(request, limit=20, order="asc")
     order_by = query.choice("order_by", ORDERED_BY, "created_at")
     store = state(request).store
     found = await store.evals.list(project(request), query.limit, query.after, query.order, order_by)

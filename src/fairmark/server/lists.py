@@ -11,6 +11,8 @@ from fairmark.server.wire import invalid
 from fairmark.store.pages import Order
 
 Word = TypeVar("Word", bound=str)
+MOST = 100
+"""How many entries a list gives at once, but for the list of files."""
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -24,12 +26,12 @@ class Query(NamedTuple):
         return _choice(self.params, name, allowed, default)
 
 
-def read_query(request: Request, *, limit: int, most: int, order: Order) -> Query:
+def read_query(request: Request, *, limit: int, most: int = MOST, order: Order) -> Query:
     """The query of a list with these defaults. Raises ApiError."""
     params = request.query_params
     given = params.get("limit")
     if given:
-        if not given.isdecimal() or not 1 <= int(given[:9]) <= most or len(given) > 9:
+        if not given.isascii() or not given.isdecimal() or not 1 <= int(given[:9]) <= most or len(given) > 9:
             raise invalid(f"limit: found {jsontext.quote(given)}. It takes a number from 1 to {most}.", "limit")
         limit = int(given)
     return Query(limit, params.get("after") or None, _choice(params, "order", ORDERS, order), params)

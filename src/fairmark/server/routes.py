@@ -17,7 +17,7 @@ _FILE = "/v1/files/{file_id}"
 
 
 class Operation(NamedTuple):
-    """One method on one path. `takes` and `gives` name schemas of the OpenAPI document."""
+    """One method on one path. `takes` and `gives` name schemas of the OpenAPI document, `query` its parameters."""
 
     method: str
     path: str
@@ -54,7 +54,7 @@ OPERATIONS = [
     Operation("POST", _EVAL, evals.update, "Change an eval's name or metadata", "Eval", "EvalUpdate"),
     Operation("DELETE", _EVAL, evals.delete, "Delete an eval with its runs", "Deleted"),
     Operation("POST", f"{_EVAL}/runs", runs.create, "Start a run", "Run", "NewRun", status=201),
-    Operation("GET", f"{_EVAL}/runs", runs.list_, "List an eval's runs", "RunList", query=(*_PAGE, "status")),
+    Operation("GET", f"{_EVAL}/runs", runs.list_, "List an eval's runs", "RunList", query=(*_PAGE, "status_of_runs")),
     Operation("GET", _RUN, runs.retrieve, "Get a run", "Run"),
     Operation("POST", f"{_RUN}/cancel", runs.cancel, "Cancel a run", "Run"),
     Operation("POST", _RUN, runs.cancel, "Cancel a run, as older clients do", "Run"),
@@ -65,11 +65,13 @@ OPERATIONS = [
         runs.list_items,
         "List a run's output items",
         "OutputItemList",
-        query=(*_PAGE, "status"),
+        query=(*_PAGE, "status_of_items"),
     ),
     Operation("GET", f"{_RUN}/output_items/{{output_item_id}}", runs.retrieve_item, "Get an output item", "OutputItem"),
     Operation("POST", "/v1/files", files.create, "Upload a file", "File", "Upload"),
-    Operation("GET", "/v1/files", files.list_, "List files", "FileList", query=(*_PAGE, "purpose")),
+    Operation(
+        "GET", "/v1/files", files.list_, "List files", "FileList", query=("after", "limit_of_files", "order", "purpose")
+    ),
     Operation("GET", _FILE, files.retrieve, "Get what is known of a file", "File"),
     Operation("GET", f"{_FILE}/content", files.content, "Get a file's content", "Bytes"),
     Operation("DELETE", _FILE, files.delete, "Delete a file", "Deleted"),

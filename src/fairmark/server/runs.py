@@ -1,6 +1,7 @@
 """Runs of an eval, and their output items. Creating one only stores it; the engine works it off."""
 
 import asyncio
+import sys
 from typing import Any, get_args
 
 import msgspec
@@ -29,7 +30,7 @@ from fairmark.store.runs import Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 # What the wire calls a row's status, and what its own prose calls it.
-_ITEM_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed": "fail", "error": "error", "skip": "skip"}
+ITEM_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed": "fail", "error": "error", "skip": "skip"}
 
 
 async def create(request: Request) -> Response:
@@ -77,7 +78,7 @@ async def delete(request: Request) -> Response:
 
 async def list_(request: Request) -> Response:
     eval_ = await find_eval(request)
-    query = read_query(request, limit=20, most=100, order="asc")
+    query = read_query(request, limit=20, order="asc")
     status = query.choice("status", STATUSES, "completed") if query.params.get("status") else None
     store = state(request).store
     found = await store.runs.list(project(request), eval_.id, query.limit, query.after, query.order, status)
@@ -86,10 +87,10 @@ async def list_(request: Request) -> Response:
 
 async def list_items(request: Request) -> Response:
     run = await find_run(request)
-    query = read_query(request, limit=20, most=100, order="asc")
+    query = read_query(request, limit=20, order="asc")
     status = None
     if query.params.get("status"):
-        status = _ITEM_STATUSES[query.choice("status", tuple(_ITEM_STATUSES), "pass")]
+        status = ITEM_STATUSES[query.choice("status", tuple(ITEM_STATUSES), "pass")]
     found = await state(request).store.items.list(run, query.limit, query.after, query.order, status)
     return page([(item.id, msgspec.Raw(item.body)) for item in found.data], found.has_more)
 
@@ -185,5 +186,5 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
 def _positive(where: str, value: Any) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise wrong_type(where, "a number", value)
-    if not 0 < value < float("inf"):
+    if not 0 < value <= sys.float_info.max:  # a whole number may be greater
         raise invalid(f"{where}: found {jsontext.describe(value)}. It takes a number above 0.", where)

@@ -15,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairmark.durable.engine import Engine
+from fairmark.endpoints.chosen import only_listed
 from fairmark.errors import FairmarkError
 from fairmark.server import log, upload
 from fairmark.server.app import build
@@ -74,6 +75,7 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
                 f"{sockets[0].getsockname()[0]}: others can reach this address, and there is no key yet. Make one with "
                 "fairmark keys create, or serve on 127.0.0.1."
             )
+        only_listed()  # no request shall make us ask an address of its own choosing
         await asyncio.to_thread(upload.sweep, store.files.folder)
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
