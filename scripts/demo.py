@@ -4,11 +4,13 @@ The server then runs on until Ctrl-C, so that you can look around; with --once i
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -37,23 +39,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--once", action="store_true", help="stop the server when the eval is done")
+    parser.add_argument("--rows", type=int, default=24, help="how many rows of the example to grade")
     given = parser.parse_args()
-    home = ROOT / "demo"
-    environment = {**os.environ, "FAIRMARK_HOME": str(home)}
-    with subprocess.Popen([FAIRMARK, "serve", "--port", str(given.port)], env=environment) as server:
+    with contextlib.ExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory()) if given.once else str(ROOT / "demo")
+        serve(given.port, home, given.rows, given.once)
+    return 0
+
+
+def serve(port: int, home: str, rows: int, once: bool) -> None:
+    environment = {**os.environ, "FAIRMARK_HOME": home}
+    with subprocess.Popen([FAIRMARK, "serve", "--port", str(port)], env=environment) as server:
         try:
-            base = f"http://127.0.0.1:{given.port}"
+            base = f"http://127.0.0.1:{port}"
             wait_for(f"{base}/readyz", server)
-            run = work_off(base)
+            run = work_off(base, rows)
             show(base, run)
-            if not given.once:
+            if not once:
                 print("\nThe server runs until you press Ctrl-C.", flush=True)
                 server.wait()
         except KeyboardInterrupt:
             pass
         finally:
             server.send_signal(signal.SIGTERM)
-    return 0
 
 
 def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
@@ -69,12 +77,13 @@ def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
     sys.exit("The server was not ready within 30 s.")
 
 
-def work_off(base: str) -> dict[str, Any]:
+def work_off(base: str, count: int) -> dict[str, Any]:
     """Creates the eval and a run of it, as any OpenAI client would, and waits for its end."""
     graders = [
         json.loads((ROOT / "examples" / f"{name}.json").read_text()) for name in ("exact", "similar", "combined")
     ]
     rows = [json.loads(line) for line in (ROOT / "examples" / "capitals.jsonl").read_text().splitlines()]
+    rows = rows[:count]
     eval_ = call(
         f"{base}/v1/evals",
         {

@@ -112,6 +112,8 @@ async def working(store: Store, judge: Judge | None = None) -> AsyncIterator[Eng
         yield engine
     finally:
         await engine.stop()
+        # What is being written ends by itself; a server waits for it when it closes its store.
+        await until(lambda: not store._database._under_way)
 
 
 async def now(store: Store, run: Run) -> Run:

@@ -100,7 +100,7 @@ def document() -> dict[str, Any]:
             {"name": part[1:-1], "in": "path", "required": True, "schema": STRING}
             for part in parts
             if part.startswith("{")
-        ] + [{"name": name, "in": "query", **_QUERY[name]} for name in operation.query]
+        ] + [{"name": name, "in": "query", "allowEmptyValue": True, **_QUERY[name]} for name in operation.query]
         if parameters:
             described["parameters"] = parameters
         if operation.takes:

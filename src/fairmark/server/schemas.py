@@ -115,7 +115,11 @@ _FIELDS: dict[str, Schema] = {
     "name": _MAYBE_STRING,
     "operation": {"enum": [*get_args(StringCheck.model_fields["operation"].annotation), "neq"]},
     "range": {"type": ["array", "null"], "items": _NUMBER, "minItems": 2, "maxItems": 2},
-    "graders": {"type": "object", "additionalProperties": ref("Grader"), "minProperties": 1},
+    "graders": {
+        "type": "object",
+        "additionalProperties": {**ref("Grader"), "not": {"properties": {"type": {"const": "multi"}}}},
+        "minProperties": 1,
+    },
 }
 
 
