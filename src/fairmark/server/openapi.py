@@ -1,5 +1,6 @@
 """The OpenAPI document, made from the table of routes, and a page that shows it without any help from outside."""
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,29 +18,27 @@ from fairmark.server.wire import answer
 if TYPE_CHECKING:
     from fairmark.server.routes import Operation
 
+
+def _limit(most: int) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": 1, "maximum": most}
+    return {"name": "limit", "description": "How many entries at most.", "schema": schema}
+
+
+def _status(words: Iterable[str]) -> dict[str, Any]:
+    return {"name": "status", "description": "Only entries of this status.", "schema": {"enum": list(words)}}
+
+
 _QUERY: dict[str, dict[str, Any]] = {
     "after": {"description": "The id of the last entry seen.", "schema": STRING},
-    "limit": {"description": "How many entries at most.", "schema": {"type": "integer", "minimum": 1, "maximum": MOST}},
+    "limit": _limit(MOST),
+    "limit_of_files": _limit(MOST_LISTED),
     "order": {"description": "By creation.", "schema": {"enum": list(ORDERS)}},
     "order_by": {"schema": {"enum": list(ORDERED_BY)}},
-    "limit_of_files": {
-        "name": "limit",
-        "description": "How many entries at most.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED},
-    },
-    "status_of_runs": {
-        "name": "status",
-        "description": "Only runs of this status.",
-        "schema": {"enum": list(STATUSES)},
-    },
-    "status_of_items": {
-        "name": "status",
-        "description": "Only entries of this status.",
-        "schema": {"enum": list(ITEM_STATUSES)},
-    },
+    "status_of_runs": _status(STATUSES),
+    "status_of_items": _status(ITEM_STATUSES),
     "purpose": {"description": "Only files of this purpose.", "schema": STRING},
 }
-"""By the words of the table of routes, which are the parameters' names but where one name means different things."""
+"""By the words of the table of routes: the parameters' names, but for one name that means different things."""
 
 _MEDIA = {"Upload": "multipart/form-data", "Bytes": "application/octet-stream", "Text": "text/plain"}
 
@@ -96,6 +95,7 @@ def document() -> dict[str, Any]:
                 },
             },
         }
+        # An empty parameter of a query is as good as none.
         parameters = [
             {"name": part[1:-1], "in": "path", "required": True, "schema": STRING}
             for part in parts

@@ -22,7 +22,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto
 h1 { font-size: 1.4rem; margin-bottom: .2rem; } p.about { margin-top: 0; opacity: .75; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0 2rem; } caption { text-align: left; font-weight: 600; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; } td { overflow-wrap: anywhere; }
+td.number { font-variant-numeric: tabular-nums; } td { overflow-wrap: anywhere; }
+td[class] { white-space: nowrap; } td[class] span { white-space: normal; }
 .pass { color: var(--pass); } .fail { color: var(--fail); }
 .error { color: var(--error); } .skip { color: var(--skip); }
 """
@@ -87,6 +88,6 @@ def _row(item: Item) -> list[str]:
     cells += [f"<td>{escape(jsontext.shorten(text, 200))}" for text in (jsontext.write(body["datasource_item"]), said)]
     for result in body["results"]:
         word = "pass" if result["passed"] else {"error": "error", "skipped": "skip"}.get(result["status"], "fail")
-        why = f"<br>{escape(jsontext.shorten(result['error'], 200))}" if result["error"] else ""
+        why = f"<br><span>{escape(jsontext.shorten(result['error'], 200))}</span>" if result["error"] else ""
         cells.append(f'<td class="{word}">{result["score"]:.4g} {word}{why}')
     return cells

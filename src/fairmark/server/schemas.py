@@ -9,7 +9,7 @@ from fairmark.graders import KINDS
 from fairmark.graders.string_check import StringCheck
 from fairmark.messages import BLOCKS, ROLES, Messages
 from fairmark.server.evals import MOST_METADATA
-from fairmark.server.files import LONGEST_LIFE_S, PURPOSES, SHORTEST_LIFE_S
+from fairmark.server.files import ANCHOR, LONGEST_LIFE_S, PURPOSES, SECONDS, SHORTEST_LIFE_S
 from fairmark.server.runs import STATUSES
 from fairmark.spec import GraderSpec
 
@@ -162,7 +162,9 @@ def _data_source() -> Schema:
                     "template": {"type": "array", "items": ref("Message"), "minItems": 1},
                 }
             ),
-            _shape({"type": {"const": "item_reference"}, "item_reference": {"type": "string", "pattern": r"^item\."}}),
+            _shape(
+                {"type": {"const": "item_reference"}, "item_reference": {"type": "string", "pattern": r"^item\.\w"}}
+            ),
         ]
     }
     return {
@@ -340,13 +342,16 @@ def schemas() -> dict[str, Schema]:
             }
         ),
         "OutputItemList": _list_of("OutputItem"),
-        "Upload": _shape(
-            {"purpose": {"enum": list(PURPOSES)}, "file": {"type": "string", "format": "binary"}},
-            {
-                "expires_after[anchor]": {"const": "created_at"},
-                "expires_after[seconds]": {"type": "integer", "minimum": SHORTEST_LIFE_S, "maximum": LONGEST_LIFE_S},
-            },
-        ),
+        "Upload": {
+            **_shape(
+                {"purpose": {"enum": list(PURPOSES)}, "file": {"type": "string", "format": "binary"}},
+                {
+                    ANCHOR: {"const": "created_at"},
+                    SECONDS: {"type": "integer", "minimum": SHORTEST_LIFE_S, "maximum": LONGEST_LIFE_S},
+                },
+            ),
+            "dependentRequired": {ANCHOR: [SECONDS], SECONDS: [ANCHOR]},
+        },
         "File": _shape(
             {
                 "id": STRING,
