@@ -300,7 +300,7 @@ async def _has_items(store: Store, run: Run) -> bool:
 
 
 async def test_a_run_that_was_stopped_goes_on_where_it_stood(store: Store) -> None:
-    slow = python("import time; time.sleep(0.002); return 1.0")
+    slow = python("import time; time.sleep(0.008); return 1.0")
     run = await new_run(store, [EXACT, slow], rows(1500))
     async with working(store):
         await until(lambda: _has_items(store, run))

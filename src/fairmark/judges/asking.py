@@ -55,11 +55,11 @@ class AskingJudge:
             model = self._model(prompt.model, budget)
             if budget is not None:
                 budget.check()
+            completion = await self._chat.complete(model, prompt, Tab(None if budget is None else budget.check))
         except JudgeFailed as failure:
             return Completion({}, failure=failure)
         except NotGraded as spent:
             return spent
-        completion = await self._chat.complete(model, prompt)
         if budget is not None:
             budget.spend(completion.usage, completion.cost)
         return completion

@@ -89,9 +89,9 @@ class Chat:
             failure,
         )
 
-    async def complete(self, model: Model, prompt: Prompt) -> Completion:
-        """What the model answers, in its own form. Raises nothing for what the model or its server do."""
-        tab = Tab()
+    async def complete(self, model: Model, prompt: Prompt, tab: Tab) -> Completion:
+        """What the model answers, in its own form. Raises nothing for what the model or its server do; NotGraded where
+        the tab says that nothing may be spent any more."""
         reply: dict[str, Any] = {}
         failure: GradingFailed | None = None
         try:

@@ -30,7 +30,7 @@ td[class] { white-space: nowrap; } td[class] span { white-space: normal; }
 
 
 async def page(request: Request) -> Response:
-    eval_, run = await find_eval(request), await find_run(request)
+    eval_, run = await find_eval(request), await find_run(request, with_source=False)
     items = (await state(request).store.items.list(run, ROWS_SHOWN)).data
     is_active = run.status in ("queued", "in_progress")
     headers = {

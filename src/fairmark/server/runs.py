@@ -86,7 +86,7 @@ async def list_(request: Request) -> Response:
 
 
 async def list_items(request: Request) -> Response:
-    run = await find_run(request)
+    run = await find_run(request, with_source=False)
     query = read_query(request, limit=20, order="asc")
     status = None
     if query.params.get("status"):
@@ -96,7 +96,7 @@ async def list_items(request: Request) -> Response:
 
 
 async def retrieve_item(request: Request) -> Response:
-    run = await find_run(request)
+    run = await find_run(request, with_source=False)
     item_id = request.path_params["output_item_id"]
     item = await state(request).store.items.get(run, item_id)
     if item is None:
@@ -104,9 +104,9 @@ async def retrieve_item(request: Request) -> Response:
     return answer(msgspec.Raw(item.body))
 
 
-async def find_run(request: Request) -> Run:
+async def find_run(request: Request, *, with_source: bool = True) -> Run:
     eval_id, run_id = request.path_params["eval_id"], request.path_params["run_id"]
-    run = await state(request).store.runs.get(project(request), eval_id, run_id)
+    run = await state(request).store.runs.get(project(request), eval_id, run_id, with_source=with_source)
     if run is None:
         raise not_found("run", run_id)
     return run

@@ -7,7 +7,7 @@ import time
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.errors import FairmarkError
@@ -58,6 +58,10 @@ class Run(msgspec.Struct, frozen=True):
 
 _COLUMNS = [
     sources.c.body.label("data_source") if name == "data_source" else runs.c[name] for name in Run.__struct_fields__
+]
+
+_WITHOUT_SOURCE = [
+    literal(b"").label("data_source") if name == "data_source" else runs.c[name] for name in Run.__struct_fields__
 ]
 
 
@@ -116,9 +120,12 @@ class Runs:
         return Run(seq=seq, data_source=body, **values)
 
     @uninterrupted
-    async def get(self, project: str, eval_id: str, run_id: str) -> Run | None:
+    async def get(self, project: str, eval_id: str, run_id: str, *, with_source: bool = True) -> Run | None:
+        """Without its source, which may be megabytes, `data_source` is empty."""
+        query = _select() if with_source else select(*_WITHOUT_SOURCE)
         async with self._database.read() as connection:
-            return await _one(connection, _named(project, eval_id, run_id))
+            row = (await connection.execute(query.where(_named(project, eval_id, run_id)))).one_or_none()
+        return None if row is None else Run(*row)
 
     @uninterrupted
     async def list(
