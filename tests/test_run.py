@@ -1,6 +1,7 @@
 """The road from rows to results: one, many, streamed; in order; and nothing a row does stops the rest."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -174,3 +175,20 @@ def test_warnings_of_a_row_stand_on_its_result() -> None:
     assert result.reward == 1.0
     assert result.warnings == ("this row has no sample: sample.output_text is the empty text",)
     assert fairmark.grade(CHECK, "", {"answer": ""}).warnings == ()
+
+
+def test_the_callers_garbage_collection_is_as_it_was_after_streams_that_overlap_or_end_early() -> None:
+    rows = [{"item": {}, "sample": str(n)} for n in range(50)]
+    before = gc.get_threshold()
+    gc.set_threshold(701, 11, 12)
+    try:
+        first, second = (fairmark.grade_stream({"type": "waiting"}, rows) for _ in range(2))
+        next(first)
+        next(second)
+        assert gc.get_threshold() == (20_000, 11, 12)
+        first.close()  # type: ignore[attr-defined]  # a generator
+        assert gc.get_threshold() == (20_000, 11, 12)
+        assert len(list(second)) == 49
+        assert gc.get_threshold() == (701, 11, 12)
+    finally:
+        gc.set_threshold(*before)

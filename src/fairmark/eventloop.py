@@ -6,6 +6,7 @@ loop, as notebooks do.
 """
 
 import asyncio
+import gc
 import os
 import threading
 from collections import deque
@@ -37,12 +38,45 @@ def iterate(values: AsyncGenerator[T, None]) -> Iterator[T]:
     The loop works ahead while the caller works, and hands over all it has at once: a way to another thread and back
     costs more than many a grade.
     """
-    ahead = run(_Ahead.start(values))
-    try:
-        while found := run(ahead.take()):
-            yield from found
-    finally:
-        run(ahead.close())
+    with _fewer_collections:
+        ahead = run(_Ahead.start(values))
+        try:
+            while found := run(ahead.take()):
+                yield from found
+        finally:
+            run(ahead.close())
+
+
+class _FewerCollections:
+    """While many rows are under way, Python looks for garbage in circles less often.
+
+    Each row under way is some hundred living objects, which every look goes through in vain: a fifth of the time that
+    thousands of questions to judges take. What the caller has set stands again when the last stream has ended.
+    """
+
+    OBJECTS = 20_000
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._streams = 0
+        self._before = gc.get_threshold()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._streams += 1
+            if self._streams == 1:
+                self._before = gc.get_threshold()
+                if 0 < self._before[0] < self.OBJECTS:  # 0 is never
+                    gc.set_threshold(self.OBJECTS, *self._before[1:])
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._streams -= 1
+            if self._streams == 0:
+                gc.set_threshold(*self._before)
+
+
+_fewer_collections = _FewerCollections()
 
 
 class _Ahead:
