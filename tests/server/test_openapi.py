@@ -3,8 +3,10 @@
 import re
 from typing import Any
 
+from fairmark.graders import KINDS
 from fairmark.server.openapi import document
 from fairmark.server.routes import HOT, OPERATIONS
+from fairmark.server.schemas import EXAMPLES
 from tests.server.client import Server
 
 
@@ -36,6 +38,42 @@ def test_every_operation_has_its_own_id_and_tells_its_path_parameters() -> None:
             seen.add(operation["operationId"])
             told = {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
             assert told == set(re.findall(r"\{(\w+)\}", path))
+
+
+def test_every_body_has_an_example_that_is_taken(server: Server) -> None:
+    made = server.post("/v1/evals", EXAMPLES["NewEval"]).json()
+    for path, methods in document()["paths"].items():
+        content = methods.get("post", {}).get("requestBody", {}).get("content", {})
+        if "application/json" in content:
+            answer = server.post(path.replace("{eval_id}", made["id"]), content["application/json"]["example"])
+            assert answer.status in (200, 201), answer.body
+
+
+def test_a_grader_is_described_by_the_types_of_its_fields() -> None:
+    found = {each["title"]: each for each in document()["components"]["schemas"]["Grader"]["oneOf"]}
+    assert list(found) == list(KINDS)
+    check = found["string_check"]
+    assert check["required"] == ["type", "input", "reference", "operation"]
+    assert check["properties"]["operation"] == {"enum": ["eq", "ne", "like", "ilike", "neq"]}
+    assert check["properties"]["input"] == {"type": "string"}
+    judge = found["label_model"]["properties"]
+    assert judge["labels"] == {"type": "array", "items": {"type": "string"}}
+    assert judge["guard"] == {"type": "boolean"}
+    assert judge["input"]["items"] == {"$ref": "#/components/schemas/Message"}
+
+
+def test_every_operation_tells_each_status_that_it_may_answer() -> None:
+    told = {
+        (path, method): " ".join(operation["responses"])
+        for path, methods in document()["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert told["/healthz", "get"] == "200"
+    assert told["/readyz", "get"] == "200 503"
+    assert told["/v1/models", "get"] == "200 401 403 429 503"
+    assert told["/v1/evals", "get"] == "200 400 401 403 429 503"
+    assert told["/v1/evals", "post"] == "201 400 401 403 408 413 429 503"
+    assert told["/v1/evals/{eval_id}/runs/{run_id}/cancel", "post"] == "200 401 403 404 408 413 429 503"
 
 
 def test_the_docs_page_needs_nothing_from_outside(server: Server) -> None:
