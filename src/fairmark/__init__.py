@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from fairmark.errors import EvaluationFailed, FairmarkError, GradingFailed, InvalidData, InvalidGrader, Problem
-from fairmark.functions import FunctionCheck, check_function
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget
 from fairmark.parse import Validation, validate
@@ -12,6 +11,7 @@ from fairmark.run import agrade, agrade_many, agrade_stream, grade, grade_many, 
 
 if TYPE_CHECKING:
     from fairmark.evaluation import evaluate
+    from fairmark.functions import FunctionCheck, check_function
     from fairmark.judges.fake import FakeAnswer, FakeJudge
 
 __version__ = "0.1.0"
@@ -47,6 +47,8 @@ __all__ = [
 _LATER = {
     "FakeAnswer": "fairmark.judges.fake",
     "FakeJudge": "fairmark.judges.fake",
+    "FunctionCheck": "fairmark.functions",
+    "check_function": "fairmark.functions",
     "evaluate": "fairmark.evaluation",
 }
 

@@ -6,15 +6,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from fairmark.context import Context
-from fairmark.graders import (
-    custom,
-    endpoint,
-    function,
-    multi,
-    python,
-    string_check,
-    text_similarity,
-)
+from fairmark.graders import custom, multi, string_check, text_similarity
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
@@ -57,23 +49,29 @@ class Kind:
 class _Later:
     """A kind whose module is imported when somebody asks for it: most never do, and imports take time."""
 
-    def __init__(self, name: str, spec: str, rows_at_once: int) -> None:
+    def __init__(self, name: str, spec: str, rows_at_once: int, paid: bool) -> None:
         self._name = name
         self._spec = spec
         self._rows_at_once = rows_at_once
+        self._paid = paid
         self._kind: Kind | None = None
 
     def __getattr__(self, name: str) -> Any:
         if self._kind is None:
             module = import_module(f"fairmark.graders.{self._name}")
             spec = getattr(module, self._spec)
-            self._kind = Kind(spec, batch=module.grade_many, waits=_always, rows_at_once=self._rows_at_once, paid=True)
+            self._kind = Kind(spec, None, module.grade_many, _always, self._rows_at_once, self._paid)
         return getattr(self._kind, name)
 
 
 def _asks(name: str, spec: str) -> Kind:
     """A kind that asks a judge."""
-    return cast("Kind", _Later(name, spec, 32))
+    return cast("Kind", _Later(name, spec, 32, paid=True))
+
+
+def _runs(name: str, spec: str) -> Kind:
+    """A kind whose rows go elsewhere in batches: to a sandbox, to an endpoint."""
+    return cast("Kind", _Later(name, spec, 256, paid=False))
 
 
 KINDS: dict[str, Kind] = {
@@ -91,9 +89,9 @@ KINDS: dict[str, Kind] = {
     "faithfulness": _asks("faithfulness", "Faithfulness"),
     "context_relevancy": _asks("context_relevancy", "ContextRelevancy"),
     "answer_relevancy": _asks("answer_relevancy", "AnswerRelevancy"),
-    "python": Kind(python.Python, batch=python.grade_many, waits=_always, rows_at_once=256),
-    "function": Kind(function.Function, batch=function.grade_many, waits=_always, rows_at_once=256),
-    "endpoint": Kind(endpoint.Endpoint, batch=endpoint.grade_many, waits=_always, rows_at_once=endpoint.MOST_ROWS),
+    "python": _runs("python", "Python"),
+    "function": _runs("function", "Function"),
+    "endpoint": _runs("endpoint", "Endpoint"),
     "custom": Kind(custom.Custom, pure=custom.grade),
     "multi": Kind(multi.Multi, batch=multi.grade_many),
 }
