@@ -1,16 +1,13 @@
 """The reward server as a process: sockets, and a graceful end."""
 
-import contextlib
 import ipaddress
-import signal
 import socket
-from collections.abc import Callable, Generator
-from types import FrameType
+from collections.abc import Callable
 
 import uvicorn
 
 from fairmark.rewardserver.app import RewardApp, by_path
-from fairmark.server.serve import BACKLOG, FINISH_WITHIN_S, KEEP_ALIVE_S, CannotServe, Connection, bind
+from fairmark.server.serve import BACKLOG, FINISH_WITHIN_S, KEEP_ALIVE_S, CannotServe, Connection, Server, bind
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
 
@@ -57,31 +54,11 @@ def _config(app: RewardApp, request_timeout_s: float) -> uvicorn.Config:
     )
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's, but a signal to stop is a good end, and connections that dawdle are ended."""
+class _Server(Server):
+    """The server's, which says when it listens."""
 
     on_start: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_start()  # not before: whoever reads it may stop us at once
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        before = {each: signal.signal(each, self._stop) for each in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit  # the second time in earnest
-        self.should_exit = True
-
-    async def on_tick(self, counter: int) -> bool:
-        if counter % 10 == 0:
-            for each in list(self.server_state.connections):
-                if isinstance(each, Connection):
-                    each.look()
-        return await super().on_tick(counter)

@@ -79,7 +79,7 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
         await asyncio.to_thread(upload.sweep, store.files.folder)
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
-        server = _Server(_config(State(store, engine, given, metrics), on_loopback, given.request_timeout_s))
+        server = Server(_config(State(store, engine, given, metrics), on_loopback, given.request_timeout_s))
         await engine.start()
         keeper = asyncio.create_task(_keep_house(store))
         try:
@@ -159,7 +159,7 @@ def _config(state: State, on_loopback: bool, request_timeout_s: float) -> uvicor
     )
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn's, but a signal to stop is a good end, and connections are looked after."""
 
     @contextlib.contextmanager
