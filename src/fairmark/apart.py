@@ -49,8 +49,8 @@ async def grade_apart(spec: GraderSpec, row: Any, timeout_s: float) -> Result:
             return _failed(spec, TookTooLong(f"the row was not graded within {timeout_s:g} s."))
     if answer is None:
         return _failed(spec, GradingFailed("the process that graded the row died; it may have run out of memory."))
-    ((reward, sub_rewards, error, flags, seconds, warnings),) = answer
-    return Result(spec, Grade(reward, sub_rewards, error, flags), seconds, tuple(warnings))
+    ((*grade, seconds, warnings),) = answer
+    return Result(spec, Grade(*grade), seconds, tuple(warnings))
 
 
 def _failed(spec: GraderSpec, failure: GradingFailed) -> Result:

@@ -51,6 +51,7 @@ def examine() -> Iterator[Finding]:
         "fairmark sandbox install",
         needed=False,
     )
+    yield _plugins()
     yield from _judges()
 
 
@@ -105,6 +106,17 @@ def _try_out() -> Finding:
         return Finding("python graders", True, "run")
     return Finding(
         "python graders", False, outcome.details, "Mend what is missing above; docs/sandbox.md tells about containers."
+    )
+
+
+def _plugins() -> Finding:
+    """Which kinds of grader other packages bring, and which of them are broken."""
+    from fairmark.graders import KINDS, all_kinds, unusable_kinds
+
+    names = [name for name in all_kinds() if name not in KINDS]
+    problems = unusable_kinds()
+    return Finding(
+        "plugins", not problems, " ".join(problems) or ", ".join(names) or "none", "See docs/plugins.md.", needed=False
     )
 
 

@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from fairmark import jsontext
 from fairmark.errors import InvalidGrader, Problem
-from fairmark.graders import KINDS
+from fairmark.graders import all_kinds, find
 from fairmark.spec import GraderSpec
 
 Grader = GraderSpec | Mapping[str, Any] | str | bytes
@@ -20,7 +20,7 @@ Grader = GraderSpec | Mapping[str, Any] | str | bytes
 
 _CACHE_SIZE = 256
 _cache: OrderedDict[bytes, GraderSpec] = OrderedDict()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a package may parse a grader of its own while it is imported for a kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def parse(grader: Grader) -> GraderSpec:
     """The typed spec of a grader. Raises InvalidGrader. Equal JSON is parsed once and shared: specs never change."""
     if isinstance(grader, GraderSpec):
         return grader
-    given = _read(grader)
+    given = read(grader)
     try:
         key = msgspec.msgpack.encode(given)  # not JSON, where NaN and null are the same bytes
     except (TypeError, ValueError, OverflowError):
@@ -61,7 +61,7 @@ def parse(grader: Grader) -> GraderSpec:
     return spec
 
 
-def _read(grader: Any) -> dict[str, Any]:
+def read(grader: Any) -> dict[str, Any]:
     """The JSON of a grader as callers pass it, not yet looked into."""
     if isinstance(grader, (str, bytes)):
         try:
@@ -103,13 +103,15 @@ def _parse_at(path: str, given: Any) -> GraderSpec:
 
 def _spec_class(path: str, given: Mapping[str, Any]) -> type[GraderSpec]:
     kind = given.get("type")
-    allowed = f"Use one of: {', '.join(KINDS)}."
+    if isinstance(kind, str):
+        try:
+            return find(kind).spec
+        except InvalidGrader as error:
+            raise InvalidGrader([problem.below(path) for problem in error.problems]) from error.__cause__
+    allowed = f"Use one of: {', '.join(all_kinds())}."
     if kind is None:
         raise InvalidGrader.at(f"{path}.type", f"missing. {allowed}", "missing_required_parameter")
-    if not isinstance(kind, str) or kind not in KINDS:
-        found = jsontext.quote(kind) if isinstance(kind, str) else jsontext.describe(kind)
-        raise InvalidGrader.at(f"{path}.type", f"unknown type {found}. {allowed}")
-    return KINDS[kind].spec
+    raise InvalidGrader.at(f"{path}.type", f"unknown type {jsontext.describe(kind)}. {allowed}")
 
 
 def _canonical(spec_class: type[GraderSpec], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -138,11 +140,11 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
     found = details["input"]
     match details["type"]:
         case "missing":
-            return [Problem(path, f"missing. {_wanted(spec_class, name)}", "missing_required_parameter")]
+            return [Problem(path, f"missing. {_wanted(spec_class, name)}".rstrip(), "missing_required_parameter")]
         case "literal_error":
             shown = jsontext.quote(found) if isinstance(found, str) else jsontext.describe(found)
             return [Problem(path, f"unknown {name} {shown}. {_wanted(spec_class, name)}")]
-        case "value_error":
+        case "value_error" | "assertion_error":
             error = details["ctx"]["error"]
             if isinstance(error, InvalidGrader):
                 return [problem.below(path) for problem in error.problems]
@@ -150,11 +152,17 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
         case "finite_number":
             return [Problem(path, f"found {found}. {_wanted(spec_class, name)}")]
         case _:
-            return [Problem(path, f"found {jsontext.describe(found)}. {_wanted(spec_class, name)}", "invalid_type")]
+            # A bound that a field's type sets, as other packages' kinds may, stands in pydantic's message only.
+            wanted = "" if "ctx" in details else _wanted(spec_class, name)
+            return [
+                Problem(path, f"found {jsontext.describe(found)}. {wanted or details['msg'] + '.'}", "invalid_type")
+            ]
 
 
 def _wanted(spec_class: type[GraderSpec], name: str) -> str:
-    """What a field takes, in words, from its type."""
+    """What a field takes, in words, from its type; "" where we have none for it."""
+    if name not in spec_class.model_fields:  # the whole is wrong, not one field
+        return ""
     annotation: Any = spec_class.model_fields[name].annotation
     parts = [part for part in get_args(annotation) if part is not type(None)]
     if len(parts) == 1 and get_origin(parts[0]) is Literal:  # one that may be null
@@ -169,7 +177,10 @@ def _wanted(spec_class: type[GraderSpec], name: str) -> str:
         return "It takes an object."
     if get_origin(annotation) is Sequence:
         return "It takes a list of strings."
-    return "It takes a string." if annotation is str or str in parts else "It takes a number."
+    if annotation is str or str in parts:
+        return "It takes a string."
+    plain = [get_args(part)[0] if get_origin(part) is Annotated else part for part in (annotation, *parts)]
+    return "It takes a number." if int in plain or float in plain else ""
 
 
 def _typos(spec: GraderSpec, path: str) -> list[str]:

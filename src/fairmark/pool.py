@@ -112,10 +112,7 @@ class _Worker:
         except (OSError, EOFError, ValueError):
             self.stop()
             return None
-        return [
-            Result(self._spec, Grade(reward, sub_rewards, error, flags), seconds, tuple(warnings))
-            for reward, sub_rewards, error, flags, seconds, warnings in answer
-        ]
+        return [Result(self._spec, Grade(*grade), seconds, tuple(warnings)) for *grade, seconds, warnings in answer]
 
     def stop(self) -> None:
         process, self._process = self._process, None

@@ -6,6 +6,7 @@ import sys
 
 import msgspec
 
+from fairmark.errors import InvalidGrader
 from fairmark.pool import receive, send
 from fairmark.result import Result
 from fairmark.run import grade_stream
@@ -25,15 +26,22 @@ def main() -> None:
             )
     except (EOFError, BrokenPipeError):
         os._exit(0)
+    except InvalidGrader:  # a kind from a package that only the caller's own sys.path leads to
+        os._exit(1)
 
 
 def _plain(result: Result) -> tuple[object, ...]:
+    """A grade's fields in their order, then what else a result has."""
     grade = result.grade
     return (
         grade.reward,
         dict(grade.sub_rewards),
         grade.error,
         dict(grade.flags),
+        grade.printed,
+        grade.skipped,
+        (),  # a grader that computes asks no judge
+        grade.spread,
         result.execution_time,
         result.warnings,
     )

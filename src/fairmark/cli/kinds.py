@@ -2,18 +2,19 @@
 
 import typer
 
-from fairmark.graders import KINDS
+from fairmark.graders import all_kinds, unusable_kinds
 
 
 def command() -> None:
-    """List the kinds of grader and the fields each takes.
+    """List the kinds of grader and the fields each takes, those of installed plugins too.
 
     [bold]Example[/bold]
 
       fairmark kinds
     """
-    width = max(map(len, KINDS))
-    for name, kind in KINDS.items():
+    kinds = all_kinds()
+    width = max(map(len, kinds))
+    for name, kind in kinds.items():
         typer.echo(f"{name:{width}}  {kind.summary}")
         fields = [
             field if info.is_required() else f"[{field}]"
@@ -21,3 +22,5 @@ def command() -> None:
             if field not in {"type", "name"}
         ]
         typer.echo(f"{'':{width}}  {' '.join(sorted(fields, key=lambda field: field.startswith('[')))}")
+    for problem in unusable_kinds():
+        typer.echo(f"warning: {problem}", err=True)

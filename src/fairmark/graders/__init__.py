@@ -1,15 +1,26 @@
-"""The kinds: the one list in the project. What grades, what validates and what is documented is made from it."""
+"""The kinds: the one list in the project. What grades, what validates and what is documented is made from it.
 
+Other packages add kinds of their own by entry points of the group `fairmark.graders`; `find` knows both.
+"""
+
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
+from fairmark import jsontext
 from fairmark.context import Context
+from fairmark.errors import InvalidGrader
 from fairmark.graders import custom, multi, string_check, text_similarity
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
+
+if TYPE_CHECKING:
+    from fairmark.graders.entry_points import EntryPoints
+
+GROUP = "fairmark.graders"
 
 # The first argument is the kind's own spec; Any, because each kind names its own.
 GradeRow = Callable[[Any, Row, Context], Grade]
@@ -40,6 +51,14 @@ class Kind:
     waits: Callable[[Any], bool] = _never
     rows_at_once: int = 1
     paid: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pure is None and self.batch is None:
+            raise ValueError("a kind needs pure, batch or both")
+        if self.batch is None and self.waits is not _never:
+            raise ValueError("a kind that waits needs batch")
+        if self.rows_at_once < 1:
+            raise ValueError(f"rows_at_once is at least 1, found {self.rows_at_once}")
 
     @property
     def summary(self) -> str:
@@ -97,18 +116,81 @@ KINDS: dict[str, Kind] = {
 }
 
 
+def find(name: str) -> Kind:
+    """The kind of this name: ours, else another package's. Raises InvalidGrader where there is none to be used."""
+    kind = KINDS.get(name)
+    return _find_elsewhere(name) if kind is None else kind
+
+
+def _find_elsewhere(name: str) -> Kind:
+    from fairmark.graders.entry_points import Unusable
+
+    try:
+        kind = _elsewhere().get(name)
+    except Unusable as why:
+        raise InvalidGrader.at(".type", str(why)) from why.__cause__
+    if kind is None:
+        raise InvalidGrader.at(".type", f"unknown type {jsontext.quote(name)}. Use one of: {', '.join(all_kinds())}.")
+    return kind
+
+
+def all_kinds() -> dict[str, Kind]:
+    """Ours, and those of other packages that can be used. Imports them all."""
+    return {**KINDS, **_elsewhere().all()[0]}
+
+
+def unusable_kinds() -> list[str]:
+    """What other packages announce and cannot be used: entry point, package and reason. Imports them all."""
+    return _elsewhere().all()[1]
+
+
+_lock = threading.Lock()
+_found: "list[EntryPoints[Kind]]" = []
+
+
+def _elsewhere() -> "EntryPoints[Kind]":
+    """The kinds of other packages, looked for once and only where somebody asks: most never do."""
+    from fairmark.graders.entry_points import EntryPoints
+
+    with _lock:
+        if not _found:
+            _found.append(EntryPoints(GROUP, KINDS, _checked))
+        return _found[0]
+
+
+def _checked(name: str, given: object) -> Kind:
+    """What an entry point leads to, as a kind of its name. Raises Unusable with what is wrong with it."""
+    from fairmark.graders import returned
+    from fairmark.graders.entry_points import Unusable
+
+    if not isinstance(given, Kind):
+        raise Unusable(f"it leads to {jsontext.describe(given)}, not to a fairmark.plugin.Kind")
+    spec: Any = given.spec  # somebody else's: it may be anything
+    if not isinstance(spec, type) or not issubclass(spec, GraderSpec):
+        raise Unusable("its spec is not a subclass of fairmark.plugin.GraderSpec")
+    spec.model_rebuild()  # raises for fields of types that pydantic cannot check
+    own_type = spec.model_fields["type"].annotation
+    if get_origin(own_type) is not Literal or get_args(own_type) != (name,):
+        raise Unusable(f'its spec has no field type: Literal["{name}"]')
+    return replace(
+        given,
+        pure=given.pure and returned.one(name, given.pure),
+        batch=given.batch and returned.many(name, given.batch),
+    )
+
+
 def waits(spec: GraderSpec) -> bool:
     """Whether grading by this spec may have to wait for something outside, and so needs an event loop."""
-    kind = KINDS[spec.type]
+    kind = find(spec.type)
     return kind.waits(spec) or any(waits(child) for child in spec.children.values())
 
 
 def rows_at_once(spec: GraderSpec) -> int:
     """How many rows a grader that waits should be handed together: what suits the children that wait."""
     sizes = [rows_at_once(child) for child in spec.children.values() if waits(child)]
-    return min(sizes, default=KINDS[spec.type].rows_at_once)
+    return min(sizes, default=find(spec.type).rows_at_once)
 
 
 def paid(spec: GraderSpec) -> bool:
     """Whether grading by this spec asks models about each row."""
-    return KINDS[spec.type].paid or any(map(paid, spec.children.values()))
+    return find(spec.type).paid or any(map(paid, spec.children.values()))

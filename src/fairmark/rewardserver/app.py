@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import __version__, apart, jsontext
 from fairmark.errors import InvalidData
-from fairmark.graders import KINDS
+from fairmark.graders import find
 from fairmark.result import Result
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
@@ -128,7 +128,7 @@ class RewardApp:
             served = ", ".join(f"/{word}" for word in self._graders)
             return {"version": __version__, "name": "fairmark", "description": f"Graders at their own paths: {served}."}
         described = getattr(spec, "description", None)
-        summary = f"{spec.type}: {KINDS[spec.type].summary}"
+        summary = f"{spec.type}: {find(spec.type).summary}"
         return {
             "version": __version__,
             "name": spec.name,
