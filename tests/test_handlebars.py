@@ -243,52 +243,62 @@ class Thing:
     [
         "{{thing.hidden}}",
         "{{thing.method}}",
-        "{{thing.__class__}}",
-        "{{thing.__class__.__mro__.1.__subclasses__}}",
-        "{{thing.[__class__]}}",
-        "{{thing.[__init__].[__globals__]}}",
         '{{lookup thing "__class__"}}',
         '{{lookup thing "hidden"}}',
         '{{lookup object "keys"}}',
         '{{lookup object "__class__"}}',
         "{{object.keys}}",
         "{{object.items.0}}",
-        "{{object.__class__.__name__}}",
         "{{list.append}}",
-        "{{list.__len__}}",
         "{{list.-1}}",
         "{{list.[-1]}}",
         "{{list.[1:]}}",
         "{{text.format}}",
         "{{text.0}}",
-        "{{text.__class__}}",
         "{{five.real}}",
-        "{{five.__add__}}",
-        "{{function.__globals__}}",
-        "{{function.__code__}}",
-        "{{this.__class__}}",
-        "{{@root.__class__}}",
         "{{@root.constructor}}",
-        "{{__proto__}}",
-        "{{__builtins__}}",
-        "{{@__class__}}",
-        "{{@root.function.__call__}}",
-        "{{#with thing}}{{hidden}}{{__dict__}}{{/with}}",
         "{{#each thing}}{{this}}{{/each}}",
         "{{#each function}}{{this}}{{/each}}",
         "{{#thing}}{{hidden}}{{/thing}}",
-        "{{#each object as |o|}}{{o.__class__}}{{/each}}",
         '{{lookup list "__class__"}}',
         "{{lookup list object}}",
         "{{lookup object list}}",
-        "{{[0].__class__}}",
-        "{{[__import__('os').system('true')]}}",
         "{{\"__import__('os')\"}}",
     ],
 )
 def test_nothing_of_python_can_be_reached(template: str) -> None:
     values = {"thing": Thing(), "object": {"a": 1}, "list": ["x"], "text": "t", "five": 5, "function": len}
     assert Handlebars(template).render(values) == ""
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{thing.__class__}}",
+        "{{thing.__class__.__mro__.1.__subclasses__}}",
+        "{{thing.[__class__]}}",
+        "{{thing.[__init__].[__globals__]}}",
+        "{{object.__class__.__name__}}",
+        "{{list.__len__}}",
+        "{{text.__class__}}",
+        "{{five.__add__}}",
+        "{{function.__globals__}}",
+        "{{function.__code__}}",
+        "{{this.__class__}}",
+        "{{@root.__class__}}",
+        "{{__proto__}}",
+        "{{__builtins__}}",
+        "{{@__class__}}",
+        "{{@root.function.__call__}}",
+        "{{#with thing}}{{hidden}}{{__dict__}}{{/with}}",
+        "{{#each object as |o|}}{{o.__class__}}{{/each}}",
+        "{{[0].__class__}}",
+        "{{[__import__('os').system('true')]}}",
+    ],
+)
+def test_an_attempt_at_what_python_hides_is_refused_before_anything_is_rendered(template: str) -> None:
+    with pytest.raises(InvalidGrader, match=r'"__.*" cannot be reached: nothing that begins with __ can\.'):
+        Handlebars(template)
 
 
 def test_an_object_of_pythons_is_printed_as_its_text_and_never_called() -> None:

@@ -12,11 +12,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 LAYERS = [
     "errors",
     "jsontext",
+    "references",
     "compiled",
     "handlebars",
     "row",
     "template",
     "formula",
+    "intervals",
     "callables",
     "thread",
     "messages",
@@ -34,11 +36,17 @@ LAYERS = [
     "graders.judging",  # what the kinds that ask a judge share
     "graders.threads",  # what those of them share that judge a conversation
     "graders.claims",  # what those of them share that judge by claims
+    "graders.entry_points",  # what finds kinds in other packages
+    "graders.returned",  # what looks at their grades
     "graders.",  # the kinds: they know what is below, and not one another
     "graders",  # the table of kinds
+    "plugin",  # what kinds of other packages may know of us
     "parse",
     "settings",
     "eventloop",
+    "store",
+    "registry",
+    "lookup",
     "judges",  # how models are asked
     "endpoints",  # how reward servers are asked
     "sandbox.inside",  # runs in the sandbox and knows nothing of us
@@ -48,14 +56,20 @@ LAYERS = [
     "run",
     "worker",
     "functions",
+    "registration",
+    "packs",
+    "client",  # for callers: the registry of a server, or of this machine
     "doctor",
+    "trial",
     "evals.dataset",
     "evals.tally",
     "evaluation",
     "",  # the package's public names
-    "store",
     "durable",
     "server",
+    "web",
+    "server.app",  # the API and the web page together
+    "server.serve",
     "rewardserver",
     "evals",
     "cli",
@@ -97,7 +111,7 @@ def test_a_module_imports_only_what_lies_below_it(module: str) -> None:
         assert layer(imported) < own or same_layer, f"{module or 'fairmark'} imports {imported or 'fairmark'}"
 
 
-SHARED = {"graders.code", "graders.judging", "graders.threads", "graders.claims"}
+SHARED = {f"graders.{name}" for name in ("code", "judging", "threads", "claims", "entry_points", "returned")}
 
 
 def test_a_kind_does_not_import_its_siblings() -> None:

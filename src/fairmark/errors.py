@@ -77,6 +77,30 @@ class InvalidData(FairmarkError, ValueError):
         return cls(f"{path}: {(error.strerror or str(error)).lower()}.{more}")
 
 
+class NotNow(FairmarkError):
+    """Something outside cannot be used at the moment. Nothing is wrong with what was asked; it may succeed later."""
+
+
+class InvalidKey(FairmarkError, ValueError):
+    """A grader cannot be registered under this key."""
+
+
+class DuplicateKey(FairmarkError):
+    """There is a registered grader of this key already."""
+
+
+class LockedGrader(FairmarkError):
+    """A locked grader is neither changed nor deleted."""
+
+
+class VersionConflict(FairmarkError):
+    """Somebody else changed this grader in the meantime."""
+
+
+class UnknownGrader(FairmarkError, LookupError):
+    """There is no registered grader of this key or id."""
+
+
 class EvaluationFailed(FairmarkError):
     """A call of `evaluate` cannot be done: a wrong argument, data that cannot be read, a target that always fails.
 

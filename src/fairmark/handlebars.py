@@ -650,8 +650,10 @@ class _Lexer:
             found = _pattern("segment").match(rest, position)
             if found is None or found.group() == "this":
                 break
-            name = found.group()
-            names.append(name[1:-1] if name.startswith("[") else name)
+            name = found.group().removeprefix("[").removesuffix("]")
+            if name.startswith("__"):  # an attempt at Python's own: told now, and not left out in silence
+                raise self._fail(start, f"{jsontext.quote(name)} cannot be reached: nothing that begins with __ can.")
+            names.append(name)
             position = found.end()
             if rest[position : position + 1] in (".", "/") and position + 1 < len(rest):
                 position += 1

@@ -139,6 +139,7 @@ class Result:
             "cost": total_cost(judgements),
             "spread": grade.spread,
             "judgements": [judgement.dump() for judgement in judgements],
+            **({"registered": self.spec.registered} if self.spec.registered else {}),
         }
 
     def model_dump_json(self) -> str:

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from fairmark.context import Context
 from fairmark.endpoints.chosen import ChosenEndpoints
 from fairmark.errors import FairmarkError, GradingFailed, NotGraded
-from fairmark.graders import KINDS, rows_at_once, waits
+from fairmark.graders import find, rows_at_once, waits
 from fairmark.judges.base import Budget, Judge
 from fairmark.judges.chosen import ChosenJudge
-from fairmark.parse import Grader, parse
+from fairmark.lookup import aspecify, specify
+from fairmark.parse import Grader
 from fairmark.result import Grade, Result
 from fairmark.row import Row, make_row, split_row
 from fairmark.sandbox.chosen import ChosenSandbox
@@ -38,7 +39,7 @@ def grade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | 
 
     `judge`: who is asked in place of the configured models, such as a FakeJudge in tests.
     """
-    spec = parse(grader)
+    spec = specify(grader)
     grading = grade_parts(spec, [(item, sample)], context(judge))
     if not waits(spec):
         return _finish(grading)[0]
@@ -49,7 +50,7 @@ def grade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | 
 
 async def agrade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | None = None) -> Result:
     """`grade` for callers that have an event loop."""
-    return (await grade_parts(parse(grader), [(item, sample)], context(judge)))[0]
+    return (await grade_parts(await aspecify(grader), [(item, sample)], context(judge)))[0]
 
 
 def grade_many(
@@ -89,7 +90,7 @@ def grade_stream(
     budget: Budget | None = None,
 ) -> Iterator[Result]:
     """`grade_many` as a generator: takes rows as it goes, gives results in their order, holds only a few of both."""
-    spec = parse(grader)
+    spec = specify(grader)
     return _stream_waiting(spec, rows, context(judge, budget)) if waits(spec) else _stream_pure(spec, rows, workers)
 
 
@@ -128,7 +129,7 @@ async def agrade_stream(
     """`grade_stream` for callers that have an event loop; rows may come from an asynchronous iterator too."""
     from fairmark import eventloop
 
-    spec = parse(grader)
+    spec = await aspecify(grader)
     if not waits(spec) and isinstance(rows, Iterable):
         for chunk in _growing_chunks(rows):
             for result in await grade_parts(spec, map(split_row, chunk), CONTEXT):
@@ -160,7 +161,7 @@ def waiting_chunks(
 
 async def grade_rows(spec: GraderSpec, rows: Sequence[Row], ctx: Context) -> list[Result]:
     """Grade rows that are already read. The order is kept, and nothing is raised for what a row does."""
-    kind = KINDS[spec.type]
+    kind = find(spec.type)
     if kind.pure is not None and not kind.waits(spec):
         return _grade_pure(kind.pure, spec, rows, ctx)
     started = perf_counter()

@@ -1,11 +1,13 @@
 """What the specs of all kinds share. A spec is a grader's JSON, checked and typed; it never changes."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from fairmark.errors import Problem
+from fairmark.references import NOTE
 from fairmark.template import Template
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
@@ -33,6 +35,13 @@ class GraderSpec(BaseModel):
     def children(self) -> "Mapping[str, GraderSpec]":
         """The graders inside this one, by key."""
         return {}
+
+    @cached_property
+    def registered(self) -> list[dict[str, Any]]:
+        """The registered graders that this one and those inside it were made of: id, key and version of each."""
+        note = (self.model_extra or {}).get(NOTE)
+        inside = [each for child in self.children.values() for each in child.registered]
+        return [*([note] if note else []), *inside]
 
     @classmethod
     def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:

@@ -1,9 +1,10 @@
+import asyncio
 import re
 from typing import Any
 
 import pytest
 
-from fairmark.durable.criteria import Criterion, flat, load_criteria, new_criteria, row_outcome
+from fairmark.durable.criteria import Criterion, flat, load_criteria, new_criteria, pinned_criteria, row_outcome
 from fairmark.errors import (
     CodeFailed,
     FormulaFailed,
@@ -17,6 +18,7 @@ from fairmark.errors import (
     VariableMissing,
 )
 from fairmark.judgement import Judgement, Usage
+from fairmark.references import Registered, Wanted, find, replace, unknown
 from fairmark.result import Grade, Result
 from tests.durable.working import EXACT, JUDGE, python
 
@@ -31,8 +33,30 @@ SIMILAR = {
 MULTI = {"type": "multi", "name": "both", "graders": {"one": EXACT, "two": EXACT}, "calculate_output": "one + two"}
 
 
+def new(given: Any) -> list[dict[str, Any]]:
+    async def as_it_is(grader: dict[str, Any]) -> dict[str, Any]:
+        return grader
+
+    return asyncio.run(new_criteria(given, as_it_is))
+
+
+REFERENCE = {"type": "registered", "key": "exact"}
+
+
+async def expand(grader: dict[str, Any]) -> dict[str, Any]:
+    """Of all keys there is only `exact`, in version 3, `similar` and `custom`."""
+    kept: dict[str, dict[str, Any]] = {"exact": EXACT, "similar": SIMILAR, "custom": {"type": "custom"}}
+    known: dict[Wanted, Registered] = {
+        (key, None): Registered(f"grader_{key}", key, 3, each) for key, each in kept.items()
+    }
+    lost = [unknown(each) for each in find(grader) if (each.key, each.version) not in known]
+    if lost:
+        raise InvalidGrader(lost)
+    return replace(grader, known)
+
+
 def criterion(grader: dict[str, Any]) -> Criterion:
-    return load_criteria(new_criteria([grader]))[0]
+    return load_criteria(new([grader]))[0]
 
 
 def result(of: Criterion, grade: Grade) -> Result:
@@ -41,14 +65,14 @@ def result(of: Criterion, grade: Grade) -> Result:
 
 
 def test_every_criterion_has_an_id_of_its_own_made_of_its_name_in_the_order_sent() -> None:
-    stored = new_criteria([EXACT, {**JUDGE, "name": "is it good"}, EXACT, {**UNCOMPILABLE, "id": "mine"}])
+    stored = new([EXACT, {**JUDGE, "name": "is it good"}, EXACT, {**UNCOMPILABLE, "id": "mine"}])
     names = [re.fullmatch(r"(.+)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", each["id"]) for each in stored]
     assert [name and name[1] for name in names] == ["exact", "is it good", "exact", "python"]
     assert len({each["id"] for each in stored}) == 4
 
 
 def test_criteria_are_shown_normalised_and_with_what_nobody_knows() -> None:
-    (shown,) = new_criteria([{**EXACT, "operation": "neq", "note": "kept"}])
+    (shown,) = new([{**EXACT, "operation": "neq", "note": "kept"}])
     assert {**shown, "id": ""} == {**EXACT, "operation": "ne", "note": "kept", "id": ""}
 
 
@@ -69,15 +93,52 @@ def test_criteria_are_shown_normalised_and_with_what_nobody_knows() -> None:
 )
 def test_wrong_criteria_are_refused_with_the_place_and_the_code(given: Any, path: str, code: str | None) -> None:
     with pytest.raises(InvalidGrader) as refused:
-        new_criteria(given)
+        new(given)
     assert path in [problem.path for problem in refused.value.problems]
     if code is not None:
         assert refused.value.problems[0].code == code
 
 
+def test_a_reference_stays_one_and_has_its_graders_name() -> None:
+    (shown,) = asyncio.run(new_criteria([REFERENCE], expand))
+    assert shown["id"].startswith("exact-")
+    assert {**shown, "id": ""} == {**REFERENCE, "name": "exact", "id": ""}
+
+
+def test_a_run_pins_what_references_lead_to_and_leaves_the_rest_as_it_is() -> None:
+    stored = asyncio.run(new_criteria([REFERENCE, {**EXACT, "operation": "neq"}, UNCOMPILABLE], expand))
+    pinned = asyncio.run(pinned_criteria(stored, expand))
+    assert pinned is not None
+    assert pinned[1:] == stored[1:]
+    note = {"id": "grader_exact", "key": "exact", "version": 3}
+    assert pinned[0] == {**EXACT, "id": stored[0]["id"], "registered": note}
+    loaded = load_criteria(pinned)
+    assert [each.id for each in loaded] == [each["id"] for each in stored]
+    assert loaded[0].wire(result(loaded[0], Grade(1.0)))["registered"] == [note]
+    assert "registered" not in loaded[1].wire(result(loaded[1], Grade(1.0)))
+    assert loaded[0].failed("why", "error")["registered"] == [note]
+
+
+def test_without_references_there_is_nothing_to_pin() -> None:
+    assert asyncio.run(pinned_criteria(new([EXACT, UNCOMPILABLE]), expand)) is None
+
+
+def test_references_that_no_run_can_use_are_told_with_their_criteria() -> None:
+    """They could be used when the eval was created."""
+    stored = [{**REFERENCE, "key": key, "id": key, "name": key} for key in ("exact", "lost", "similar", "custom")]
+    with pytest.raises(InvalidGrader) as refused:
+        asyncio.run(pinned_criteria(stored, expand))
+    assert [each.path for each in refused.value.problems] == ["[1].key", "[2].pass_threshold", "[3].type"]
+
+
+def test_a_note_that_a_caller_wrote_is_no_part_of_a_criterion() -> None:
+    (shown,) = new([{**UNCOMPILABLE, "registered": {"key": "forged"}}])
+    assert "registered" not in shown
+
+
 def test_the_problems_of_all_criteria_are_told_together() -> None:
     with pytest.raises(InvalidGrader) as refused:
-        new_criteria([{**EXACT, "operation": "equals"}, EXACT, SIMILAR])
+        new([{**EXACT, "operation": "equals"}, EXACT, SIMILAR])
     assert [problem.path for problem in refused.value.problems] == ["[0].operation", "[2].pass_threshold"]
 
 
@@ -189,6 +250,7 @@ def test_a_judges_own_words_stand_where_notebooks_read_them() -> None:
         {"result": 0.9},
         "stop",
         Usage(100, 20, 120, 3),
+        0.002,
     )
     assert given.wire(result(given, Grade(0.9, judgements=(judgement,))))["sample"] == {
         "input": [{"role": "user", "content": "Good? Or not?"}],
@@ -196,6 +258,7 @@ def test_a_judges_own_words_stand_where_notebooks_read_them() -> None:
         "finish_reason": "stop",
         "model": "judge-2026",
         "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 3},
+        "cost": 0.002,
         "error": None,
         "seed": None,
         "temperature": 0.0,

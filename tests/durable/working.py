@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fairmark import jsontext
@@ -16,6 +17,7 @@ from fairmark.judges.base import Judge
 from fairmark.judges.client import Tab
 from fairmark.judges.fake import FakeJudge, Script
 from fairmark.judges.models import Model
+from fairmark.registry import Registry
 from fairmark.store import Eval, Run, Store, ids
 
 PROJECT = "default"
@@ -75,7 +77,9 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 
 async def new_eval(store: Store, *criteria: dict[str, Any]) -> Eval:
-    return await store.evals.create(PROJECT, "an eval", {}, {"type": "custom"}, new_criteria(list(criteria)))
+    expand = partial(Registry(store.graders.find).expand, PROJECT)
+    made = await new_criteria(list(criteria), expand)
+    return await store.evals.create(PROJECT, "an eval", {}, {"type": "custom"}, made)
 
 
 async def new_run(

@@ -43,15 +43,17 @@ def test_every_operation_has_its_own_id_and_tells_its_path_parameters() -> None:
 def test_every_body_has_an_example_that_is_taken(server: Server) -> None:
     made = server.post("/v1/evals", EXAMPLES["NewEval"]).json()
     for path, methods in document()["paths"].items():
-        content = methods.get("post", {}).get("requestBody", {}).get("content", {})
-        if "application/json" in content:
-            answer = server.post(path.replace("{eval_id}", made["id"]), content["application/json"]["example"])
-            assert answer.status in (200, 201), answer.body
+        for method, operation in methods.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                place = path.replace("{eval_id}", made["id"]).replace("{key}", "editors")
+                answer = server.request(method.upper(), place, content["application/json"]["example"])
+                assert answer.status in (200, 201), answer.body
 
 
 def test_a_grader_is_described_by_the_types_of_its_fields() -> None:
     found = {each["title"]: each for each in document()["components"]["schemas"]["Grader"]["oneOf"]}
-    assert list(found) == list(KINDS)
+    assert list(found) == [*KINDS, "registered"]
     check = found["string_check"]
     assert check["required"] == ["type", "input", "reference", "operation"]
     assert check["properties"]["operation"] == {"enum": ["eq", "ne", "like", "ilike", "neq"]}
@@ -74,6 +76,9 @@ def test_every_operation_tells_each_status_that_it_may_answer() -> None:
     assert told["/v1/evals", "get"] == "200 400 401 403 429 503"
     assert told["/v1/evals", "post"] == "201 400 401 403 408 413 429 503"
     assert told["/v1/evals/{eval_id}/runs/{run_id}/cancel", "post"] == "200 401 403 404 408 413 429 503"
+    assert told["/v1/rewards", "post"] == "200 400 401 403 409 408 413 429 503"
+    assert told["/v1/graders/{key}", "patch"] == "200 400 401 403 404 409 423 408 413 429 503"
+    assert told["/v1/graders/{key}", "delete"] == "200 401 403 404 423 429 503"
 
 
 def test_the_docs_page_needs_nothing_from_outside(server: Server) -> None:

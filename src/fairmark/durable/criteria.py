@@ -1,17 +1,21 @@
 """Testing criteria: graders as an eval has them, each with an id, and what their results mean for a row."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from fairmark import jsontext
+from fairmark import jsontext, references
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders.python import MAX_SOURCE_BYTES
-from fairmark.judgement import Judgement
+from fairmark.judgement import Judgement, total_cost
 from fairmark.parse import parse
+from fairmark.registration import grades_by_itself
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
 
+Expand = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Replaces the references in a grader's JSON. Raises InvalidGrader."""
 Outcome = Literal["pass", "fail", "error", "skip"]
 
 DEFAULT_THRESHOLD = 0.5
@@ -58,6 +62,7 @@ class Criterion(NamedTuple):
             "warnings": list(result.warnings),
             "sub_rewards": result.sub_rewards,
             "printed": result.printed,
+            **self._registered(),
         }
 
     def failed(self, error: str, outcome: Outcome) -> dict[str, Any]:
@@ -73,15 +78,21 @@ class Criterion(NamedTuple):
             "warnings": [],
             "sub_rewards": {},
             "printed": None,
+            **self._registered(),
         }
+
+    def _registered(self) -> dict[str, Any]:
+        """Which versions of registered graders this is made of."""
+        registered = self.spec.registered if self.spec is not None else []
+        return {"registered": registered} if registered else {}
 
 
 def _status(outcome: Outcome) -> str:
     return {"error": "error", "skip": "skipped"}.get(outcome, "graded")
 
 
-def new_criteria(given: Any) -> list[dict[str, Any]]:
-    """The criteria of a new eval as they are stored and shown: normalised, each with its id.
+async def new_criteria(given: Any, expand: Expand) -> list[dict[str, Any]]:
+    """The criteria of a new eval as they are stored and shown: normalised, each with its id; references stay such.
 
     Raises InvalidGrader with paths below `testing_criteria`. Python source that does not compile is taken, as the
     hosted service takes it: its rows fail.
@@ -90,35 +101,47 @@ def new_criteria(given: Any) -> list[dict[str, Any]]:
         raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a list of graders.", "invalid_type")
     if not given:
         raise InvalidGrader.at("", "found an empty list. It takes at least one grader.")
+    shown = await _each(given, partial(_echo, expand))
+    return [{**each, "id": f"{each['name']}-{uuid.uuid4()}"} for each in shown]
+
+
+async def _each(given: Sequence[Any], work: Callable[[Any], Awaitable[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What `work` gives for each of them. Raises InvalidGrader with the problems of all, each with its place."""
     problems: list[Problem] = []
-    stored: list[dict[str, Any]] = []
+    done: list[dict[str, Any]] = []
     for index, grader in enumerate(given):
         try:
-            shown = _echo(grader)
+            done.append(await work(grader))
         except InvalidGrader as error:
             problems += [
                 problem._replace(path=f"[{index}]{problem.path.removeprefix('$')}") for problem in error.problems
             ]
-            continue
-        stored.append({**shown, "id": f"{shown['name']}-{uuid.uuid4()}"})
     if problems:
         raise InvalidGrader(problems)
-    return stored
+    return done
 
 
-def _echo(grader: Any) -> dict[str, Any]:
+async def _echo(expand: Expand, grader: Any) -> dict[str, Any]:
     if isinstance(grader, dict):
-        grader = {key: value for key, value in grader.items() if key != "id"}
+        grader = {key: value for key, value in grader.items() if key not in ("id", references.NOTE)}
     try:
-        spec = parse(grader)
+        spec = parse(await expand(grader) if isinstance(grader, dict) else grader)
     except InvalidGrader as error:
         if not _only_source_is_wrong(grader, error):
             raise
         return {**grader, "name": grader.get("name") or grader["type"]}
+    _check_usable(spec)
+    return {**grader, "name": spec.name} if spec.registered else spec.echo()
+
+
+def _check_usable(spec: GraderSpec) -> None:
+    """What a criterion needs beyond what any grader does. Raises InvalidGrader."""
     if spec.type == "text_similarity" and spec.pass_threshold is None:
         message = "missing. As a criterion of an eval a text_similarity grader needs it: a number."
         raise InvalidGrader.at("$.pass_threshold", message, "missing_required_parameter")
-    return spec.echo()
+    if not grades_by_itself(spec):
+        message = "a custom grader cannot be a criterion: its scores are computed elsewhere and pushed in."
+        raise InvalidGrader.at("$.type", message)
 
 
 def _only_source_is_wrong(grader: Any, error: InvalidGrader) -> bool:
@@ -129,6 +152,25 @@ def _only_source_is_wrong(grader: Any, error: InvalidGrader) -> bool:
         and len(grader["source"]) < MAX_SOURCE_BYTES
         and all(problem.path == "$.source" for problem in error.problems)
     )
+
+
+async def pinned_criteria(stored: Sequence[dict[str, Any]], expand: Expand) -> list[dict[str, Any]] | None:
+    """The criteria with what their references lead to now; None where there are no references.
+
+    A run keeps them: whatever becomes of the graders later, all its rows are graded by the same ones. Raises
+    InvalidGrader where a grader is gone, or has become one that no run can use, since the eval was created.
+    """
+    if not any(map(references.may_hold, stored)):
+        return None
+    return await _each(stored, partial(_pin, expand))
+
+
+async def _pin(expand: Expand, grader: dict[str, Any]) -> dict[str, Any]:
+    if not references.may_hold(grader):
+        return grader
+    expanded = await expand(grader)
+    _check_usable(parse({key: value for key, value in expanded.items() if key != "id"}))
+    return expanded
 
 
 def load_criteria(stored: Sequence[dict[str, Any]]) -> list[Criterion]:
@@ -168,6 +210,7 @@ def _judge_sample(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
         "finish_reason": said.finish_reason or "",
         "model": said.name,
         "usage": said.usage.dump(),
+        "cost": total_cost(judgements),
         "error": None if failure is None else {"code": failure.flag, "message": str(failure)},
         "seed": sampling.get("seed"),
         "temperature": sampling.get("temperature", 1.0),

@@ -27,7 +27,7 @@ from fairmark.row import Row, make_row
 from fairmark.run import context, grade_rows
 from fairmark.settings import settings
 from fairmark.spec import GraderSpec
-from fairmark.store import Counts, NewItem, Run, Store, StoreUnavailable
+from fairmark.store import Counts, CriterionScore, NewItem, Run, Store, StoreUnavailable, hash_item
 
 RUNS_AT_ONCE = 8
 ROWS_IN_FLIGHT = 2048
@@ -170,7 +170,8 @@ class _Work:
         given = jsontext.decode(now.data_source)
         file = await find_file(store, run.project, given)
         done = await store.items.done(now)
-        return cls(store, now, open_source(given, file), load_criteria(eval_.criteria), done, judge, graded)
+        criteria = load_criteria(now.criteria or eval_.criteria)
+        return cls(store, now, open_source(given, file), criteria, done, judge, graded)
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises _Gone where the run is taken away meanwhile."""
@@ -454,7 +455,15 @@ class _Batch:
         whole = row_outcome(outcomes)
         self.counts.count(whole, {each.id: outcome for each, outcome in zip(self._criteria, outcomes, strict=True)})
         body = encode_item(self._run.eval_id, self._run.id, self._now, row, whole, shown, sample)
-        self.items.append(NewItem(row.position, whole, body))
+        scores = tuple(
+            CriterionScore(outcome, _counted(each, outcome)) for outcome, each in zip(outcomes, shown, strict=True)
+        )
+        self.items.append(NewItem(row.position, whole, body, scores, hash_item(row.item)))
+
+
+def _counted(result: dict[str, Any], outcome: Outcome) -> float:
+    """The score as it is sorted and averaged: what was not graded has none."""
+    return result["score"] if outcome in ("pass", "fail") else 0.0
 
 
 def _size(row: Row) -> int:

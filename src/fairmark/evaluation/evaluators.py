@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from fairmark import jsontext
 from fairmark.errors import EvaluationFailed, InvalidGrader
-from fairmark.parse import parse
+from fairmark.lookup import specify
 from fairmark.spec import GraderSpec
 
 PYTHON = "python"
@@ -61,7 +61,7 @@ def config_of(given: Any) -> Any:
 def read(config: Any) -> Grader:
     """The spec of a grader. Raises InvalidGrader, but not for the text of a source."""
     try:
-        return parse(config)
+        return specify(config)
     except InvalidGrader as error:
         of_source = all((problem.path, problem.code) == ("$.source", "invalid_value") for problem in error.problems)
         if of_source and isinstance(config, Mapping) and config["type"] == PYTHON:

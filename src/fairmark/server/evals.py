@@ -1,5 +1,6 @@
 """Evals: what is to be graded and by which criteria."""
 
+from functools import partial
 from typing import Any, get_args
 
 from msgspec import UNSET, UnsetType
@@ -40,17 +41,21 @@ _SAMPLE_SCHEMA = {
 
 
 async def create(request: Request) -> Response:
-    given = await read_object(request)
+    return answer(eval_wire(await new_eval(request, await read_object(request))), 201)
+
+
+async def new_eval(request: Request, given: dict[str, Any]) -> Eval:
+    """The eval that a body asks for, created. Raises ApiError."""
     config = _data_source_config(given.get("data_source_config"))
     if given.get("testing_criteria") is None:
         raise missing("testing_criteria", "It takes a list of graders.")
     try:
-        criteria = new_criteria(given["testing_criteria"])
+        expand = partial(state(request).registry.expand, project(request))
+        criteria = await new_criteria(given["testing_criteria"], expand)
     except InvalidGrader as error:
         raise invalid_grader(error, "testing_criteria") from None
     name, metadata = read_name(given) or "", read_metadata(given) or {}
-    created = await state(request).store.evals.create(project(request), name, metadata, config, criteria)
-    return answer(eval_wire(created), 201)
+    return await state(request).store.evals.create(project(request), name, metadata, config, criteria)
 
 
 async def retrieve(request: Request) -> Response:

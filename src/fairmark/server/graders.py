@@ -19,7 +19,10 @@ from fairmark import apart, jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.graders import waits
 from fairmark.judges.base import Budget
-from fairmark.parse import parse, validate
+from fairmark.parse import Validation, parse, validate
+from fairmark.references import may_hold
+from fairmark.registration import grades_by_itself
+from fairmark.registry import Registry
 from fairmark.result import Result
 from fairmark.row import split_row
 from fairmark.run import context, grade_parts, waiting_chunks
@@ -27,6 +30,7 @@ from fairmark.server.results import Encoder
 from fairmark.server.wire import (
     ClientGone,
     State,
+    cannot_grade,
     decode_object,
     invalid,
     invalid_grader,
@@ -92,14 +96,16 @@ class _Known:
 _known: dict[bytes, _Known] = {}
 
 
-def _grader(given: msgspec.Raw) -> _Known:
+async def known_grader(scope: Scope, given: msgspec.Raw) -> _Known:
     """The grader, whose JSON nobody has read yet. Raises ApiError with all that is wrong with it."""
     text = bytes(given)
     known = _known.get(text)
     if known is not None:
         return known
     try:
-        known = _Known(parse(text))
+        if may_hold(text):
+            return await _registered(scope["fairmark"].registry, scope["project"], text)
+        known = _knowable(parse(text))
     except InvalidGrader as error:
         raise invalid_grader(error) from None
     if len(text) <= REMEMBERED_GRADER_BYTES:
@@ -109,6 +115,18 @@ def _grader(given: msgspec.Raw) -> _Known:
     return known
 
 
+async def _registered(registry: Registry, project: str, text: bytes) -> _Known:
+    """The same where it may hold references: whose they are counts, and for how long they lead there."""
+    known = registry.remembered(project, text, _knowable)
+    return await registry.made(project, text, _knowable) if known is None else known
+
+
+def _knowable(spec: GraderSpec) -> _Known:
+    if not grades_by_itself(spec):
+        raise cannot_grade()
+    return _Known(spec)
+
+
 async def run(scope: Scope, receive: Receive, send: Send) -> None:
     """POST /v1/fine_tuning/alpha/graders/run: grade one sample."""
     body = await read_body(receive)
@@ -116,17 +134,17 @@ async def run(scope: Scope, receive: Receive, send: Send) -> None:
         given = _read_run(body)
     except _NOT_READ:
         given = _run_body(decode_object(body))
-    known = _grader(given.grader)
+    known = await known_grader(scope, given.grader)
     item, sample = _item(given), given.model_sample
     if not isinstance(sample, (str, dict)):
         raise wrong_type("model_sample", "a string or an object", sample)
     state: State = scope["fairmark"]
     ctx = context(owner=scope["project"])
     if known.waits:
-        result = (await _unless_gone(receive, grade_parts(known.spec, [(item, sample)], ctx)))[0]
+        result = (await unless_gone(receive, grade_parts(known.spec, [(item, sample)], ctx)))[0]
     elif apart.worth_it(known.spec, len(body)):
         row = {"item": item or {}, "sample": sample}
-        result = await _unless_gone(receive, apart.grade_apart(known.spec, row, state.settings.python_timeout_s))
+        result = await unless_gone(receive, apart.grade_apart(known.spec, row, state.settings.python_timeout_s))
     else:
         result = (await grade_parts(known.spec, [(item, sample)], ctx))[0]
     state.metrics.graded([result])
@@ -169,12 +187,21 @@ async def validate_grader(scope: Scope, receive: Receive, send: Send) -> None:
         grader = _read_validate(body).grader
     except _NOT_READ:
         grader = _given_grader(decode_object(body))
-    found = validate(bytes(grader))
+    found = await validation(scope, bytes(grader))
     if not found.valid:
-        error = invalid_grader(InvalidGrader(found.errors))
-        error.extra["valid"] = False
-        raise error
+        refusal = invalid_grader(InvalidGrader(found.errors))
+        refusal.extra["valid"] = False
+        raise refusal
     await _send(send, jsontext.encode({"grader": found.grader, "valid": True, "warnings": found.warnings}))
+
+
+async def validation(scope: Scope, text: str | bytes) -> Validation:
+    """What is to be said about a grader's JSON, its references followed."""
+    registry: Registry = scope["fairmark"].registry
+    try:
+        return validate(await registry.spec(scope["project"], text) if may_hold(text) else text)
+    except InvalidGrader as error:
+        return Validation(False, errors=error.problems)
 
 
 async def rewards(scope: Scope, receive: Receive, send: Send) -> None:
@@ -184,11 +211,11 @@ async def rewards(scope: Scope, receive: Receive, send: Send) -> None:
         given = _read_rewards(body)
     except _NOT_READ:
         given = _rewards_body(decode_object(body))
-    job = _Rewards(scope, _grader(given.grader), given.rows, _budget(given.budget))
+    job = Rewards(scope, await known_grader(scope, given.grader), given.rows, _budget(given.budget))
     as_lines = given.stream or NDJSON in dict(scope["headers"]).get(b"accept", b"")
     sending = _send_lines(send, job.chunks()) if as_lines else _send_list(send, job.chunks())
     if job.may_take_long:
-        await _unless_gone(receive, sending)
+        await unless_gone(receive, sending)
     else:
         await sending
 
@@ -218,7 +245,7 @@ def _budget(given: Any) -> Budget | None:
     return Budget(given.get("tokens"), given.get("dollars"))
 
 
-class _Rewards:
+class Rewards:
     """One request for many rewards: its rows are read, graded and written in chunks, so that few are in memory."""
 
     def __init__(self, scope: Scope, known: _Known, rows: list[msgspec.Raw], budget: Budget | None) -> None:
@@ -234,11 +261,15 @@ class _Rewards:
 
     async def chunks(self) -> AsyncGenerator[list[bytes], None]:
         """The results as JSON, in the order of the rows."""
-        known, metrics = self._known, self._state.metrics
-        async with contextlib.aclosing(self._waited() if known.waits else self._computed()) as graded:
+        async with contextlib.aclosing(self.results()) as graded:
             async for results in graded:
-                metrics.graded(results)
-                yield known.encoder.encode_all(results)
+                yield self._known.encoder.encode_all(results)
+
+    async def results(self) -> AsyncGenerator[list[Result], None]:
+        async with contextlib.aclosing(self._waited() if self._known.waits else self._computed()) as graded:
+            async for results in graded:
+                self._state.metrics.graded(results)
+                yield results
 
     def _waited(self) -> AsyncGenerator[list[Result], None]:
         rows = (row for start in range(0, len(self._rows), 64) for row in _read(self._rows[start : start + 64]))
@@ -288,7 +319,7 @@ def _read_slowly(row: bytes) -> Any:
         return f"unreadable: {error}"
 
 
-async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """The work's value; it is cancelled when the client goes away, and ClientGone raised."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_gone(receive))

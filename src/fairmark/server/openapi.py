@@ -36,11 +36,18 @@ _QUERY: dict[str, dict[str, Any]] = {
     "order_by": {"schema": {"enum": list(ORDERED_BY)}},
     "status_of_runs": _status(STATUSES),
     "status_of_items": _status(ITEM_STATUSES),
+    "version": {"description": "A version other than the newest.", "schema": {"type": "integer", "minimum": 1}},
     "purpose": {"description": "Only files of this purpose.", "schema": STRING},
 }
 """By the words of the table of routes: the parameters' names, but for one name that means different things."""
 
 _MEDIA = {"Upload": "multipart/form-data", "Bytes": "application/octet-stream", "Text": "text/plain"}
+
+
+_ALSO = {
+    409: "It collides with what is there: a key that is taken, a newer version, a custom grader that is to grade",
+    423: "The grader is locked",
+}
 
 
 def _content(name: str) -> dict[str, Any]:
@@ -59,7 +66,8 @@ def _errors(operation: "Operation", public: bool) -> dict[int, str]:
         found |= {401: "The key is missing or unknown", 403: "A server without keys is asked from elsewhere"}
     if "{" in operation.path:
         found[404] = "There is no such thing"
-    if operation.method == "POST":
+    found |= {status: _ALSO[status] for status in operation.also}
+    if operation.method in ("POST", "PATCH"):
         found |= {408: "The body came too slowly", 413: "The body is too long"}
     if not public:
         found[429] = "Too many requests with this key"
@@ -77,7 +85,7 @@ def document() -> dict[str, Any]:
     async def nobody(request: Request) -> Response:
         raise NotImplementedError
 
-    hot = [Operation("POST", each.path, nobody, each.summary, each.gives, each.takes) for each in HOT]
+    hot = [Operation("POST", each.path, nobody, each.summary, each.gives, each.takes, also=each.also) for each in HOT]
     paths: dict[str, Any] = {}
     for operation in (*hot, *OPERATIONS):
         path = operation.path.replace(":path}", "}")

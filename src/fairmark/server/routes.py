@@ -7,13 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from fairmark.server import evals, files, graders, health, models, runs
+from fairmark.server import evals, files, graders, health, models, registry, runs
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 _EVAL = "/v1/evals/{eval_id}"
 _RUN = f"{_EVAL}/runs/{{run_id}}"
 _FILE = "/v1/files/{file_id}"
+_GRADER = "/v1/graders/{key}"
 
 
 class Operation(NamedTuple):
@@ -27,6 +28,8 @@ class Operation(NamedTuple):
     takes: str | None = None
     query: tuple[str, ...] = ()
     status: int = 200
+    also: tuple[int, ...] = ()
+    """How it refuses, besides what others like it do."""
 
 
 class HotOperation(NamedTuple):
@@ -37,12 +40,13 @@ class HotOperation(NamedTuple):
     summary: str
     gives: str
     takes: str
+    also: tuple[int, ...] = ()
 
 
 HOT = [
-    HotOperation(graders.RUN, graders.run, "Grade one sample", "Result", "GraderRun"),
+    HotOperation(graders.RUN, graders.run, "Grade one sample", "Result", "GraderRun", also=(409,)),
     HotOperation(graders.VALIDATE, graders.validate_grader, "Check a grader", "ValidGrader", "GraderToValidate"),
-    HotOperation(graders.REWARDS, graders.rewards, "Grade many rows", "Rewards", "RewardsRequest"),
+    HotOperation(graders.REWARDS, graders.rewards, "Grade many rows", "Rewards", "RewardsRequest", also=(409,)),
 ]
 
 _PAGE = ("after", "limit", "order")
@@ -75,6 +79,52 @@ OPERATIONS = [
     Operation("GET", _FILE, files.retrieve, "Get what is known of a file", "File"),
     Operation("GET", f"{_FILE}/content", files.content, "Get a file's content", "Bytes"),
     Operation("DELETE", _FILE, files.delete, "Delete a file", "Deleted"),
+    Operation(
+        "POST",
+        "/v1/graders",
+        registry.create,
+        "Register a grader",
+        "RegisteredGrader",
+        "NewGrader",
+        status=201,
+        also=(409,),
+    ),
+    Operation("GET", "/v1/graders", registry.list_, "List registered graders", "RegisteredGraderList", query=_PAGE),
+    Operation("GET", _GRADER, registry.retrieve, "Get a registered grader", "RegisteredGrader", query=("version",)),
+    Operation(
+        "PATCH",
+        _GRADER,
+        registry.update,
+        "Change, lock or unlock a registered grader",
+        "RegisteredGrader",
+        "GraderUpdate",
+        also=(409, 423),
+    ),
+    Operation("DELETE", _GRADER, registry.delete, "Delete a registered grader", "Deleted", also=(423,)),
+    Operation(
+        "GET", f"{_GRADER}/versions", registry.versions, "List a grader's versions", "GraderVersionList", query=_PAGE
+    ),
+    Operation(
+        "POST",
+        f"{_GRADER}/scores",
+        registry.push_scores,
+        "Push scores of a custom grader",
+        "ScoresAccepted",
+        "NewScores",
+        also=(409,),
+    ),
+    Operation("GET", f"{_GRADER}/scores", registry.list_scores, "List the scores pushed", "ScoreList", query=_PAGE),
+    Operation("GET", "/v1/grader_pack", registry.export_pack, "Export all registered graders", "GraderPack"),
+    Operation(
+        "POST",
+        "/v1/grader_pack",
+        registry.import_pack,
+        "Register the graders of a pack",
+        "ImportedPack",
+        "GraderPackToImport",
+        also=(409, 423),
+    ),
+    Operation("POST", "/v1/endpoint_test", registry.test_endpoint, "Try an endpoint", "EndpointTest", "EndpointToTest"),
     Operation("GET", "/v1/models", models.list_, "List the configured models", "ModelList"),
     Operation("GET", "/v1/models/{model:path}", models.retrieve, "Get a model", "Model"),
     Operation("GET", "/healthz", health.alive, "Whether the server is alive", "Health"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from functools import partial
 from typing import Any, get_args
 
 import msgspec
@@ -9,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
+from fairmark.durable.criteria import load_criteria, pinned_criteria
 from fairmark.durable.source import InvalidSource, Source, find_file, open_source
+from fairmark.errors import InvalidGrader
 from fairmark.messages import Messages
 from fairmark.server.evals import find_eval, read_metadata, read_name
 from fairmark.server.lists import read_query
@@ -17,6 +20,7 @@ from fairmark.server.wire import (
     answer,
     base_url,
     invalid,
+    invalid_grader,
     missing,
     not_found,
     page,
@@ -25,7 +29,7 @@ from fairmark.server.wire import (
     state,
     wrong_type,
 )
-from fairmark.store import Run, UnknownEval
+from fairmark.store import Eval, Run, UnknownEval
 from fairmark.store.runs import Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -35,7 +39,11 @@ ITEM_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed": "fa
 
 async def create(request: Request) -> Response:
     eval_ = await find_eval(request)
-    given = await read_object(request)
+    return answer(run_wire(request, await new_run(request, eval_, await read_object(request))), 201)
+
+
+async def new_run(request: Request, eval_: Eval, given: dict[str, Any]) -> Run:
+    """The run that a body asks for, created; the engine begins with it. Raises ApiError."""
     name, metadata, options = read_name(given) or "", read_metadata(given) or {}, _options(given)
     data_source = given.get("data_source")
     if data_source is None:
@@ -50,11 +58,15 @@ async def create(request: Request) -> Response:
     model = data_source.get("model") if source.sampling is not None else None
     of, kept = project(request), jsontext.encode(_shown(data_source, source))
     try:
-        run = await shared.store.runs.create(of, eval_.id, name, metadata, kept, model, total, options)
+        pinned = await pinned_criteria(eval_.criteria, partial(shared.registry.expand, of))
+    except InvalidGrader as error:  # it was deleted since the eval was created
+        raise invalid_grader(error, "testing_criteria") from None
+    try:
+        run = await shared.store.runs.create(of, eval_.id, name, metadata, kept, model, total, options, pinned)
     except UnknownEval:  # it was deleted just now
         raise not_found("eval", eval_.id) from None
     shared.engine.wake()
-    return answer(run_wire(request, run), 201)
+    return run
 
 
 async def retrieve(request: Request) -> Response:
@@ -138,8 +150,19 @@ def run_wire(request: Request, run: Run) -> dict[str, Any]:
         "metadata": run.metadata,
         "total_rows": run.total,
         "cost": run.cost,
+        **({"graders": _graders(run.criteria)} if run.criteria else {}),
         **run.options,
     }
+
+
+def _graders(criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Which versions of registered graders a run is graded by."""
+    return [
+        {"testing_criteria": each.id, **registered}
+        for each in load_criteria(criteria)
+        if each.spec is not None
+        for registered in each.spec.registered
+    ]
 
 
 def _usage(run: Run) -> list[dict[str, Any]]:

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from fairmark.compiled import CompiledText
 from fairmark.errors import ERROR_KEYS
-from fairmark.graders import KINDS
+from fairmark.graders import KINDS, all_kinds
 from fairmark.graders.string_check import StringCheck
 from fairmark.messages import BLOCKS, ROLES, Messages
+from fairmark.packs import MOST
+from fairmark.references import KEY, TYPE
 from fairmark.server.evals import MOST_METADATA
 from fairmark.server.files import ANCHOR, LONGEST_LIFE_S, PURPOSES, SECONDS, SHORTEST_LIFE_S
+from fairmark.server.registry import MOST_SCORES
 from fairmark.server.runs import STATUSES
 from fairmark.spec import GraderSpec
 
@@ -23,6 +27,8 @@ _BOOLEAN: Schema = {"type": "boolean"}
 _OBJECT: Schema = {"type": "object"}
 _MAYBE_STRING: Schema = {"type": ["string", "null"]}
 _SOME_STRING: Schema = {"type": "string", "minLength": 1}
+_KEY: Schema = {"type": "string", "pattern": f"^{KEY.pattern}$"}
+_VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 _METADATA: Schema = {
     "type": ["object", "null"],
     "additionalProperties": {"type": "string", "maxLength": 512},
@@ -60,6 +66,12 @@ EXAMPLES: dict[str, Any] = {
         "testing_criteria": [_EXACT],
     },
     "EvalUpdate": {"name": "capitals"},
+    # A custom one, so that whoever goes on from here can push scores to it too.
+    "NewGrader": {"key": "editors", "grader": {"type": "custom", "description": "What our editors gave, 1 to 5."}},
+    "GraderUpdate": {"name": "Exact match"},
+    "NewScores": {"scores": [{"sample_id": "sample-1", "value": 0.5, "reasoning": "half of it"}]},
+    "EndpointToTest": {"url": "http://127.0.0.1:8000"},
+    "GraderPackToImport": {"graders": [{"key": "exact-match", "grader": _EXACT}], "update": True},
     "NewRun": {
         "name": "first",
         "data_source": {
@@ -86,6 +98,18 @@ def _maybe(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def _reference() -> Schema:
+    return {
+        **_shape(
+            {"type": {"const": TYPE}, "key": _KEY},
+            {"version": _maybe(_VERSION), "name": _MAYBE_STRING, "pass_threshold": {"type": ["number", "null"]}},
+        ),
+        "title": TYPE,
+        "description": "A grader that is kept under this key.",
+        "additionalProperties": False,
+    }
+
+
 def _list_of(name: str) -> Schema:
     return _shape(
         {
@@ -100,17 +124,18 @@ def _list_of(name: str) -> Schema:
 
 def _grader(name: str, spec: type[GraderSpec], summary: str) -> Schema:
     fields = spec.model_fields
+    known = _FIELDS if name in KINDS else {"name": _MAYBE_STRING}
     return {
         "type": "object",
         "title": name,
         "description": summary,
-        "properties": {field: _FIELDS.get(field) or _typed(info.annotation) for field, info in fields.items()},
+        "properties": {field: known.get(field) or _typed(info.annotation) for field, info in fields.items()},
         # A grader without a name is called by its type.
         "required": [field for field, info in fields.items() if info.is_required() and field != "name"],
     }
 
 
-# What says more, or takes more, than its type does.
+# What says more, or takes more, than its type does, in our own kinds.
 _FIELDS: dict[str, Schema] = {
     "name": _MAYBE_STRING,
     "operation": {"enum": [*get_args(StringCheck.model_fields["operation"].annotation), "neq"]},
@@ -139,7 +164,9 @@ def _typed(annotation: Any) -> Schema:
         return _OBJECT
     if origin is Sequence:
         return {"type": "array", "items": _typed(inner[0])}
-    return {bool: _BOOLEAN, int: _INTEGER, float: _NUMBER}.get(annotation, STRING)
+    if isinstance(annotation, type) and issubclass(annotation, (str, CompiledText)):
+        return STRING
+    return {bool: _BOOLEAN, int: _INTEGER, float: _NUMBER}.get(annotation, {})
 
 
 def _budget(limits: Schema) -> Schema:
@@ -219,6 +246,20 @@ def schemas() -> dict[str, Schema]:
             "sampled_model_name": _MAYBE_STRING,
         }
     )
+    registered = {
+        **_shape({"id": STRING, "key": STRING, "version": _VERSION}),
+        "description": "A version of a registered grader that was used.",
+    }
+    pack: Schema = {
+        "graders": {
+            "type": "array",
+            "maxItems": MOST,
+            "items": _shape(
+                {"key": _KEY, "grader": ref("Grader")},
+                {"name": _MAYBE_STRING, "description": _MAYBE_STRING, "locked": _BOOLEAN},
+            ),
+        }
+    }
     return {
         "Error": _shape(
             {"error": error},
@@ -232,7 +273,7 @@ def schemas() -> dict[str, Schema]:
         ),
         "Grader": {
             "description": "Templates such as {{ item.answer }} and {{ sample.output_text }} are filled in.",
-            "oneOf": [_grader(name, kind.spec, kind.summary) for name, kind in KINDS.items()],
+            "oneOf": [*(_grader(name, kind.spec, kind.summary) for name, kind in all_kinds().items()), _reference()],
         },
         "GraderToValidate": _shape({"grader": ref("Grader")}),
         "ValidGrader": _shape(
@@ -253,7 +294,8 @@ def schemas() -> dict[str, Schema]:
                 "error": _MAYBE_STRING,
                 "warnings": {"type": "array", "items": STRING},
                 "score": {"type": "number", "description": "The reward again."},
-            }
+            },
+            {"registered": {"type": "array", "items": registered}},
         ),
         # No type: where many rows are graded at once, one that is no object fails alone.
         "Row": {
@@ -321,7 +363,8 @@ def schemas() -> dict[str, Schema]:
                 },
                 "error": {"type": ["object", "null"]},
                 "metadata": _METADATA,
-            }
+            },
+            {"graders": {"type": "array", "items": registered}},
         ),
         "RunList": _list_of("Run"),
         "OutputItem": _shape(
@@ -336,7 +379,10 @@ def schemas() -> dict[str, Schema]:
                 "datasource_item": _OBJECT,
                 "results": {
                     "type": "array",
-                    "items": _shape({"name": STRING, "type": STRING, "score": _NUMBER, "passed": _BOOLEAN}),
+                    "items": _shape(
+                        {"name": STRING, "type": STRING, "score": _NUMBER, "passed": _BOOLEAN},
+                        {"registered": {"type": "array", "items": registered}},
+                    ),
                 },
                 "sample": _OBJECT,
             }
@@ -367,6 +413,68 @@ def schemas() -> dict[str, Schema]:
         "FileList": _list_of("File"),
         "Model": _shape({"id": STRING, "object": {"const": "model"}, "created": _INTEGER, "owned_by": STRING}),
         "ModelList": _shape({"object": {"const": "list"}, "data": {"type": "array", "items": ref("Model")}}),
+        "NewGrader": _shape(
+            {"key": _KEY, "grader": ref("Grader")}, {"name": _MAYBE_STRING, "description": _MAYBE_STRING}
+        ),
+        "GraderUpdate": _shape(
+            {},
+            {
+                "grader": ref("Grader"),
+                "name": _MAYBE_STRING,
+                "description": _MAYBE_STRING,
+                "locked": _BOOLEAN,
+                "version": {
+                    "type": ["integer", "null"],
+                    "description": "The version that was changed: where there is a newer one, nothing happens.",
+                },
+            },
+        ),
+        "RegisteredGrader": _shape(
+            {
+                "object": {"const": "grader"},
+                "id": STRING,
+                "key": STRING,
+                "name": STRING,
+                "description": _MAYBE_STRING,
+                "version": _VERSION,
+                "locked": _BOOLEAN,
+                "grader": ref("Grader"),
+                "grader_type": STRING,
+                "grader_config": _OBJECT,
+                "project": _shape({"id": STRING, "key": STRING, "name": STRING}),
+                "metric": _shape({"id": STRING, "key": STRING, "name": STRING, "kind": {"enum": ["BOOL", "SCALAR"]}}),
+                "created_at": _INTEGER,
+                "updated_at": _INTEGER,
+            },
+            {"warnings": {"type": "array", "items": STRING}},
+        ),
+        "RegisteredGraderList": _list_of("RegisteredGrader"),
+        "GraderVersion": _shape({"version": _VERSION, "grader": ref("Grader"), "created_at": _INTEGER}),
+        "GraderVersionList": _list_of("GraderVersion"),
+        "NewScores": _shape(
+            {
+                "scores": {
+                    "type": "array",
+                    "maxItems": MOST_SCORES,
+                    "items": _shape(
+                        {"sample_id": {"type": "string", "minLength": 1, "maxLength": 512}, "value": _NUMBER},
+                        {"reasoning": _MAYBE_STRING},
+                    ),
+                }
+            }
+        ),
+        "ScoresAccepted": _shape({"object": {"const": "grader.scores"}, "key": STRING, "accepted": _COUNT}),
+        "Score": _shape({"grader_key": STRING, "sample_id": STRING, "value": _NUMBER, "reasoning": _MAYBE_STRING}),
+        "ScoreList": _list_of("Score"),
+        "EndpointToTest": _shape({"url": STRING}),
+        "EndpointTest": _shape({"status": {"enum": ["online", "offline"]}}),
+        "GraderPack": _shape(pack),
+        "GraderPackToImport": _shape(
+            pack, {"update": {"type": "boolean", "description": "Graders that differ get a new version."}}
+        ),
+        "ImportedPack": _shape(
+            {"graders": {"type": "object", "additionalProperties": {"enum": ["created", "updated", "unchanged"]}}}
+        ),
         "Deleted": _shape({"object": STRING, "deleted": {"const": True}}),
         "Health": _shape({"status": STRING}),
     }

@@ -1,5 +1,6 @@
 """How requests are read and answers look: bodies, the error envelope, pages, ids."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from starlette.types import Receive
 
 from fairmark import jsontext
 from fairmark.errors import FairmarkError, InvalidGrader
+from fairmark.registry import Registry
 from fairmark.server.metrics import Metrics
 from fairmark.settings import Settings
 
@@ -33,6 +35,12 @@ class State:
     engine: "Engine"
     settings: Settings
     metrics: Metrics = field(default_factory=Metrics)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server begins to end, for answers that would go on."""
+    registry: Registry = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.registry = Registry(self.store.graders.find)
 
 
 class ApiError(FairmarkError):
@@ -84,9 +92,23 @@ def not_found(what: str, id: str) -> ApiError:  # noqa: A002  # the wire's word
     return ApiError(404, f"No {what} found with id {jsontext.quote(id)}.", param="id", code="not_found")
 
 
+def cannot_grade() -> ApiError:
+    """409: there is nothing to compute."""
+    message = (
+        "a custom grader cannot be asked to grade: its scores are computed elsewhere and pushed in. To have Fairmark "
+        "compute them, use a python, function or endpoint grader."
+    )
+    return ApiError(409, message, param="grader", code="not_gradable")
+
+
 def invalid_grader(error: InvalidGrader, root: str = "grader") -> ApiError:
-    """400 with every problem in the message; `param` and `code` are the first one's. `root`: where its grader is."""
-    problems = [problem._replace(path=root + problem.path.removeprefix("$")) for problem in error.problems]
+    """400 with every problem in the message; `param` and `code` are the first one's.
+
+    `root`: where its grader is in the body; "" where it is all of it.
+    """
+    problems = [
+        problem._replace(path=(root + problem.path.removeprefix("$")).removeprefix(".")) for problem in error.problems
+    ]
     return ApiError(
         400,
         "\n".join(map(str, problems)),

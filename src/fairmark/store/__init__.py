@@ -1,32 +1,65 @@
-"""What a server keeps: keys, files, evals, runs, samples and output items, in SQLite or PostgreSQL."""
+"""What is kept: keys, sessions, files, graders, evals, runs, samples and output items, in SQLite or PostgreSQL."""
 
 from pathlib import Path
 
+from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
+from fairmark.store.comparison import Comparison, Pair, PairPage, Totals, shared_criteria
 from fairmark.store.counts import Counts
 from fairmark.store.database import Database, InvalidDatabase, StoreUnavailable
 from fairmark.store.evals import Eval, Evals
 from fairmark.store.files import File, Files
+from fairmark.store.grader_scores import GraderScores, Score
+from fairmark.store.graders import Grader, Graders, NewGrader, Version
+from fairmark.store.history import History
 from fairmark.store.items import Item, Items, NewItem
 from fairmark.store.keys import InvalidProject, Key, Keys
 from fairmark.store.pages import Page, UnknownCursor
+from fairmark.store.places import InvalidCursor
+from fairmark.store.recent import Recent, RecentRuns, RunSummary
+from fairmark.store.rows import InvalidView, Neighbours, RowPage, Rows, View
 from fairmark.store.runs import Run, Runs, UnknownEval
 from fairmark.store.samples import Samples
+from fairmark.store.scores import CriterionScore, Scores, hash_item
+from fairmark.store.sessions import Sessions
+from fairmark.store.spending import ModelSpending, Spending, Spent
 
 __all__ = [
     "Counts",
+    "CriterionScore",
+    "DuplicateKey",
     "Eval",
     "File",
+    "Grader",
+    "InvalidCursor",
     "InvalidDatabase",
     "InvalidProject",
+    "InvalidView",
     "Item",
     "Key",
+    "LockedGrader",
+    "ModelSpending",
+    "Neighbours",
+    "NewGrader",
     "NewItem",
     "Page",
+    "Pair",
+    "PairPage",
+    "RecentRuns",
+    "RowPage",
     "Run",
+    "RunSummary",
+    "Score",
+    "Spent",
     "Store",
     "StoreUnavailable",
+    "Totals",
     "UnknownCursor",
     "UnknownEval",
+    "Version",
+    "VersionConflict",
+    "View",
+    "hash_item",
+    "shared_criteria",
 ]
 
 
@@ -37,10 +70,19 @@ class Store:
         self._database = database
         self.keys = Keys(database)
         self.files = Files(database, home)
+        self.graders = Graders(database)
+        self.grader_scores = GraderScores(database)
         self.evals = Evals(database)
         self.runs = Runs(database)
+        self.recent = Recent(database)
+        self.history = History(database)
         self.items = Items(database, self.runs)
+        self.scores = Scores(database)
+        self.rows = Rows(database)
+        self.comparison = Comparison(database)
         self.samples = Samples(database, self.runs)
+        self.sessions = Sessions(database)
+        self.spending = Spending(database)
 
     @classmethod
     async def open(cls, url: str | None, home: Path, *, exclusive: bool = True) -> "Store":

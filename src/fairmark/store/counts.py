@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-# In the order of a criterion's four counters.
-_OUTCOMES = ("pass", "fail", "error", "skip")
+OUTCOMES = ("pass", "fail", "error", "skip")
+"""In the order of a criterion's four counters."""
 _COUNTERS = ("passed", "failed", "errored", "skipped")
 
 
@@ -23,15 +23,15 @@ class Counts(msgspec.Struct):
 
     def count(self, outcome: str, by_criterion: Mapping[str, str]) -> None:
         """One item: its status, and how each criterion (by its id) went; each one of pass, fail, error, skip."""
-        counter = _COUNTERS[_OUTCOMES.index(outcome)]
+        counter = _COUNTERS[OUTCOMES.index(outcome)]
         setattr(self, counter, getattr(self, counter) + 1)
         for criterion, each in by_criterion.items():
-            self.criteria_counts.setdefault(criterion, [0] * 4)[_OUTCOMES.index(each)] += 1
+            self.criteria_counts.setdefault(criterion, [0] * 4)[OUTCOMES.index(each)] += 1
 
     def spend(self, model: str, tokens: Sequence[int], cost: float | None) -> None:
         """One call of a model: prompt, completion, total and cached tokens, and dollars where it has a price."""
         self.usage = _add(self.usage, {model: [1, *tokens]})
-        self.cost = _sum(self.cost, cost)
+        self.cost = add_costs(self.cost, cost)
 
     def plus(self, other: "Counts") -> "Counts":
         return Counts(
@@ -41,7 +41,7 @@ class Counts(msgspec.Struct):
             self.skipped + other.skipped,
             _add(self.criteria_counts, other.criteria_counts),
             _add(self.usage, other.usage),
-            _sum(self.cost, other.cost),
+            add_costs(self.cost, other.cost),
         )
 
     def dump(self) -> dict[str, Any]:
@@ -55,5 +55,5 @@ def _add(these: Mapping[str, list[int]], those: Mapping[str, list[int]]) -> dict
     return total
 
 
-def _sum(one: float | None, other: float | None) -> float | None:
+def add_costs(one: float | None, other: float | None) -> float | None:
     return other if one is None else one if other is None else one + other

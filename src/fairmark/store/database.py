@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import FairmarkError, NotNow
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -51,7 +51,7 @@ _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "40", "53", "57", "58", "25006", "55P
 _POSTGRES_OPTIONS = {"host", "port", "ssl"}
 
 
-class StoreUnavailable(FairmarkError):
+class StoreUnavailable(NotNow):
     """The database cannot be reached, is locked or its disk is full. The same call may succeed later."""
 
 

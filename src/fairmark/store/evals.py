@@ -29,6 +29,12 @@ class Eval(msgspec.Struct, frozen=True):
     updated_at: int
 
 
+class FoundEvals(msgspec.Struct, frozen=True):
+    evals: list[Eval]
+    count: int
+    """How many there are in all, on other pages too."""
+
+
 _COLUMNS = [evals.c[name] for name in Eval.__struct_fields__]
 # Seconds tie, so a list goes by numbers: an eval's own, or one that it is given anew with every change.
 _POSITION = {"created_at": evals.c.seq, "updated_at": evals.c.updated_seq}
@@ -89,6 +95,23 @@ class Evals:
                     raise UnknownCursor(after)
             rows = (await connection.execute(page_query(query, position, start, limit, order))).all()
         return make_page(rows, limit, Eval)
+
+    @uninterrupted
+    async def search(self, project: str, words: str, limit: int, offset: int) -> FoundEvals:
+        """Those with the words somewhere in their names, whatever the case, the newest first."""
+        query = select(*_COLUMNS).where(evals.c.project == project).order_by(evals.c.seq.desc())
+        async with self._database.read() as connection:
+            if words:
+                # Names are compared here: the databases know the case of different letters.
+                named = select(evals.c.seq, evals.c.name).where(evals.c.project == project).order_by(evals.c.seq.desc())
+                wanted = words.casefold()
+                found = [row.seq for row in await connection.execute(named) if wanted in row.name.casefold()]
+                count = len(found)
+                query = query.where(evals.c.seq.in_(found[offset : offset + limit]))
+            else:
+                count = await connection.scalar(select(func.count()).where(evals.c.project == project)) or 0
+                query = query.limit(limit).offset(offset)
+            return FoundEvals([Eval(*row) for row in await connection.execute(query)], count)
 
     @uninterrupted
     async def update(

@@ -8,11 +8,12 @@ from sqlalchemy import bindparam, exc, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store import ids
+from fairmark.store import ids, scores
 from fairmark.store.counts import Counts
 from fairmark.store.database import Database, uninterrupted
 from fairmark.store.pages import Order, Page, UnknownCursor, page_query
 from fairmark.store.runs import Run, Runs
+from fairmark.store.scores import CriterionScore, ItemScores
 from fairmark.store.tables import items, runs
 
 _COUNTERS = [runs.c[name] for name in Counts.__struct_fields__]
@@ -30,9 +31,13 @@ class NewItem(msgspec.Struct, frozen=True):
     idx: int
     """The row's position in its data source, from 0."""
     status: str
-    """pass, fail, error or skip."""
+    """pass, fail, error or skip: the worst outcome of its scores, as `scores.STATUSES` has it."""
     body: bytes
     """The whole item in its wire form."""
+    scores: tuple[CriterionScore, ...] = ()
+    """One for each criterion of the eval, in their order."""
+    item_hash: int = 0
+    """`hash_item` of the row's item in the data source."""
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -89,6 +94,8 @@ class Items:
                 "body": [each.body for each in new],
             }
             await connection.execute(_INSERT_COLUMNS, {"run_seq": run.seq, **columns})
+        of_items = [ItemScores(each.idx, each.status, each.scores, each.item_hash) for each in new]
+        await scores.insert(connection, self._database.is_sqlite, run.seq, of_items)
 
     async def _all_there(self, run: Run, indexes: Sequence[int]) -> bool:
         between = items.c.idx.between(min(indexes), max(indexes))

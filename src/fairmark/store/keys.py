@@ -33,7 +33,7 @@ class Key(msgspec.Struct, frozen=True):
     revoked_at: int | None
 
 
-_COLUMNS = [keys.c[name] for name in Key.__struct_fields__]
+KEY_COLUMNS = [keys.c[name] for name in Key.__struct_fields__]
 
 
 class Keys:
@@ -43,10 +43,7 @@ class Keys:
     @uninterrupted
     async def create(self, project: str, name: str) -> str:
         """A new key. It is told here and never again."""
-        if not _PROJECT.fullmatch(project):
-            raise InvalidProject(
-                f"project: found {jsontext.quote(project)}. It takes 1 to 64 letters, digits, and any of . _ -"
-            )
+        check_project(project)
         key = f"fm-{secrets.token_hex(24)}"
         values = {
             "id": f"key_{secrets.token_hex(8)}",
@@ -63,7 +60,7 @@ class Keys:
     @uninterrupted
     async def list(self, project: str | None = None) -> list[Key]:
         """Also those that are revoked, the oldest first."""
-        query = select(*_COLUMNS).order_by(keys.c.seq)
+        query = select(*KEY_COLUMNS).order_by(keys.c.seq)
         if project is not None:
             query = query.where(keys.c.project == project)
         async with self._database.read() as connection:
@@ -85,7 +82,7 @@ class Keys:
     async def find(self, key: str) -> Key | None:
         """Whose key this is; None where there is no such key, or no longer."""
         hashed = _hash(key)
-        query = select(keys.c.sha256, *_COLUMNS).where(keys.c.sha256 == hashed, keys.c.revoked_at.is_(None))
+        query = select(keys.c.sha256, *KEY_COLUMNS).where(keys.c.sha256 == hashed, keys.c.revoked_at.is_(None))
         async with self._database.read() as connection:
             row = (await connection.execute(query)).one_or_none()
         # The index finds by hash, whose bytes nobody can steer towards another's; the last word takes constant time.
@@ -98,6 +95,14 @@ class Keys:
         """Whether there ever was a key. Revoked ones count: revoking the last must not open the door to everybody."""
         async with self._database.read() as connection:
             return await connection.scalar(select(keys.c.seq).limit(1)) is not None
+
+
+def check_project(name: str) -> None:
+    """Raises InvalidProject."""
+    if not _PROJECT.fullmatch(name):
+        raise InvalidProject(
+            f"project: found {jsontext.quote(name)}. It takes 1 to 64 letters, digits, and any of . _ -"
+        )
 
 
 def _hash(key: str) -> bytes:

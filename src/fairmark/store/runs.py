@@ -15,7 +15,7 @@ from fairmark.store import ids
 from fairmark.store.claims import Claims, ClaimsInMemory, ClaimsInSession
 from fairmark.store.database import Database, StoreUnavailable, new_seq, uninterrupted
 from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
-from fairmark.store.tables import evals, items, runs, samples, sources
+from fairmark.store.tables import evals, items, run_criteria, runs, samples, scores, sources
 
 Status = Literal["queued", "in_progress", "completed", "canceled", "failed"]
 _ACTIVE = ("queued", "in_progress")
@@ -54,14 +54,15 @@ class Run(msgspec.Struct, frozen=True):
     """A model -> invocations, prompt, completion, total and cached tokens."""
     cost: float | None
     """Dollars; None where no model has a price."""
+    criteria: list[dict[str, Any]] | None
+    """What its eval's criteria were when it was created, where some were references; None where the eval tells."""
 
 
-_COLUMNS = [
-    sources.c.body.label("data_source") if name == "data_source" else runs.c[name] for name in Run.__struct_fields__
-]
-
+_ELSEWHERE = {"data_source": sources.c.body.label("data_source"), "criteria": run_criteria.c.criteria}
+_COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in Run.__struct_fields__]
 _WITHOUT_SOURCE = [
-    literal(b"").label("data_source") if name == "data_source" else runs.c[name] for name in Run.__struct_fields__
+    literal(b"").label(name) if name == "data_source" else column
+    for name, column in zip(Run.__struct_fields__, _COLUMNS, strict=True)
 ]
 
 
@@ -84,6 +85,7 @@ class Runs:
         model: str | None,
         total: int | None,
         options: dict[str, Any],
+        criteria: list[dict[str, Any]] | None = None,
     ) -> Run:
         """Raises UnknownEval. A `data_source` in bytes is kept as it is."""
         body = data_source if isinstance(data_source, bytes) else msgspec.json.encode(data_source)
@@ -117,12 +119,14 @@ class Runs:
             done = await connection.execute(runs.insert().values(values))
             seq = new_seq(done)
             await connection.execute(sources.insert().values(run_seq=seq, body=body))
-        return Run(seq=seq, data_source=body, **values)
+            if criteria is not None:
+                await connection.execute(run_criteria.insert().values(run_seq=seq, criteria=criteria))
+        return Run(seq=seq, data_source=body, criteria=criteria, **values)
 
     @uninterrupted
     async def get(self, project: str, eval_id: str, run_id: str, *, with_source: bool = True) -> Run | None:
         """Without its source, which may be megabytes, `data_source` is empty."""
-        query = _select() if with_source else select(*_WITHOUT_SOURCE)
+        query = _select() if with_source else select_without_source()
         async with self._database.read() as connection:
             row = (await connection.execute(query.where(_named(project, eval_id, run_id)))).one_or_none()
         return None if row is None else Run(*row)
@@ -261,7 +265,7 @@ async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -
     if found:
         these = [{"gone": seq} for seq in found]
         await connection.execute(runs.delete().where(runs.c.seq == bindparam("gone")), these)
-        for table in (items, samples, sources):
+        for table in (items, scores, samples, sources, run_criteria):
             await connection.execute(table.delete().where(table.c.run_seq == bindparam("gone")), these)
     return len(found)
 
@@ -273,7 +277,16 @@ def _named(project: str, eval_id: str, run_id: str) -> ColumnElement[bool]:
 
 
 def _select() -> Select[Any]:
-    return select(*_COLUMNS).join_from(runs, sources, sources.c.run_seq == runs.c.seq)
+    return _with_criteria(select(*_COLUMNS).join_from(runs, sources, sources.c.run_seq == runs.c.seq))
+
+
+def select_without_source() -> Select[Any]:
+    """Runs whose `data_source` is left empty."""
+    return _with_criteria(select(*_WITHOUT_SOURCE).select_from(runs))
+
+
+def _with_criteria(query: Select[Any]) -> Select[Any]:
+    return query.outerjoin(run_criteria, run_criteria.c.run_seq == runs.c.seq)
 
 
 async def _one(connection: AsyncConnection, which: ColumnElement[bool]) -> Run | None:

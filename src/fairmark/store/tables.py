@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Dialect,
     Float,
@@ -15,10 +16,12 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    SmallInteger,
     String,
     Table,
     Text,
     TypeDecorator,
+    UniqueConstraint,
 )
 
 from fairmark import jsontext
@@ -136,6 +139,14 @@ sources = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
+# The criteria of a run as they stood when it was created, where some were references to registered graders.
+run_criteria = Table(
+    "run_criteria",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("criteria", Json, nullable=False),
+)
+
 items = Table(
     "items",
     metadata,
@@ -146,10 +157,87 @@ items = Table(
     Index("items_by_status", "run_seq", "status", "idx"),
 )
 
+# What each criterion made of an item, for sorting, filtering and comparing: the item's body says the same and more.
+# The key finds an outcome's rows by number. The index finds them by score, also of items of one status.
+scores = Table(
+    "scores",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    # Its place in the eval's list of criteria.
+    Column("criterion", Integer, primary_key=True, autoincrement=False),
+    # As counts.OUTCOMES numbers them.
+    Column("outcome", SmallInteger, primary_key=True, autoincrement=False),
+    Column("idx", Integer, primary_key=True, autoincrement=False),
+    # The whole item's, as a number too.
+    Column("status", SmallInteger, nullable=False),
+    Column("score", Float, nullable=False),
+    # Of the data source's item, so that another run's row of the same item is found.
+    Column("item_hash", BigInteger, nullable=False),
+    Index("scores_by_score", "run_seq", "criterion", "outcome", "status", "score", "idx"),
+    sqlite_with_rowid=False,
+)
+
 samples = Table(
     "samples",
     metadata,
     _sequence("run_seq", primary_key=True, autoincrement=False),
     Column("idx", Integer, primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+graders = Table(
+    "graders",
+    metadata,
+    _sequence(primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("project", String, nullable=False),
+    Column("key", String, nullable=False),
+    Column("name", Json, nullable=False),
+    Column("description", Json),
+    # Of what it says now; what it said before stays in grader_versions.
+    Column("version", Integer, nullable=False),
+    Column("locked", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    UniqueConstraint("project", "key", name="graders_by_key"),
+    sqlite_autoincrement=True,
+)
+
+grader_versions = Table(
+    "grader_versions",
+    metadata,
+    _sequence("grader_seq", primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("grader", Json, nullable=False),
+    # What an endpoint said of itself when it was kept.
+    Column("info", Json),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+# Pushed in from outside, for graders that do not grade by themselves.
+grader_scores = Table(
+    "grader_scores",
+    metadata,
+    _sequence(primary_key=True),
+    _sequence("grader_seq", nullable=False),
+    # Users send anything as an id, so it is found by its hash.
+    Column("sample_sha256", LargeBinary, nullable=False),
+    Column("sample_id", Json, nullable=False),
+    Column("value", Float, nullable=False),
+    Column("reasoning", Json),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("grader_seq", "sample_sha256", name="grader_scores_by_sample"),
+    Index("grader_scores_of_grader", "grader_seq", "seq"),
+    sqlite_autoincrement=True,
+)
+
+# Of the web page. A session is only its token, of which the hash is kept, and the key that it was made with.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("sha256", LargeBinary, primary_key=True),
+    Column("key_id", String, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("sessions_by_expiry", "expires_at"),
 )

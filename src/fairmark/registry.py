@@ -1,0 +1,166 @@
+"""Looks references up: a grader with references in -> the same with the graders of a registry in their places."""
+
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from fairmark import references
+from fairmark.errors import InvalidData, InvalidGrader
+from fairmark.parse import Grader, parse, read
+from fairmark.references import TYPE, Reference, Registered, Wanted
+from fairmark.settings import Settings, settings
+from fairmark.spec import GraderSpec
+
+REMEMBERED_S = 2.0
+"""How long an answer is remembered: a change made by another process counts at most this much later."""
+REMEMBERED_AT_MOST = 1_000
+REMEMBERED_BYTES = 65_536
+"""A grader of more bytes is read anew each time."""
+LOCAL_PROJECT = "default"
+
+T = TypeVar("T")
+Find = Callable[[str, Collection[Wanted]], Awaitable[Mapping[Wanted, Registered]]]
+
+
+class Answer(NamedTuple):
+    value: Any
+    asked_at: float
+    """When the store was asked, or the first of several times: what was changed since is not in it."""
+
+
+class Memory:
+    """Answers that hold for a moment, from when they were asked for."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._kept: dict[Any, Answer] = {}
+        self._cleared_at = float("-inf")
+
+    def get(self, key: Any) -> Answer | None:
+        kept = self._kept.get(key)
+        return kept if kept is not None and self.clock() < kept.asked_at + REMEMBERED_S else None
+
+    def put(self, key: Any, answer: Answer) -> None:
+        """One that was asked for before all were forgotten may be outdated, and is not taken."""
+        if answer.asked_at <= self._cleared_at:
+            return
+        self._kept.pop(key, None)  # so that the first are the oldest
+        while len(self._kept) >= REMEMBERED_AT_MOST:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = answer
+
+    def clear(self) -> None:
+        self._cleared_at = self.clock()
+        self._kept.clear()
+
+
+class Registry:
+    """The graders of one store."""
+
+    def __init__(self, find: Find, memory: Memory | None = None) -> None:
+        self._find = find
+        self._memory = memory or Memory()
+
+    async def expand(self, project: str, grader: Mapping[str, Any]) -> dict[str, Any]:
+        """The grader without references, each replaced by what it stands for now.
+
+        Raises InvalidGrader for a reference that is malformed or leads nowhere.
+        """
+        expanded: dict[str, Any] = (await self._expand(project, grader)).value
+        return expanded
+
+    def remembered(self, project: str, grader: Grader, make: Callable[[GraderSpec], T]) -> T | None:
+        """What `made` gave a moment ago, for the same grader and `make`: then nobody need wait."""
+        key = _key(grader)
+        kept = None if key is None else self._memory.get((project, key, make))
+        return None if kept is None else kept.value
+
+    async def made(self, project: str, grader: Grader, make: Callable[[GraderSpec], T]) -> T:
+        """What `make` makes of the grader's spec. Raises InvalidGrader, and what `make` raises."""
+        expanded = await self._expand(project, read(grader))
+        made = make(parse(expanded.value))
+        key = _key(grader)
+        if key is not None and len(key) <= REMEMBERED_BYTES:
+            self._memory.put((project, key, make), Answer(made, expanded.asked_at))
+        return made
+
+    async def spec(self, project: str, grader: Grader) -> GraderSpec:
+        """Raises InvalidGrader."""
+        return await self.made(project, grader, itself)
+
+    def forget(self) -> None:
+        """Something was changed: it counts at once, also for what is being looked up just now."""
+        self._memory.clear()
+
+    async def _expand(self, project: str, grader: Mapping[str, Any]) -> Answer:
+        found = await self._look_up(project, references.find(grader))
+        known = found.value
+        if (
+            grader.get("type") == TYPE
+        ):  # it may lead to a multi with references in it, and those lead to no further ones
+            (registered,) = known.values()
+            inside = await self._look_up(project, references.find(registered.grader))
+            found = Answer({**known, **inside.value}, min(found.asked_at, inside.asked_at))
+        return found._replace(value=references.replace(grader, found.value))
+
+    async def _look_up(self, project: str, given: Collection[Reference]) -> Answer:
+        """All that references lead to, by key and version. Raises InvalidGrader with those that lead nowhere."""
+        now = self._memory.clock()
+        wanted = {(each.key, each.version) for each in given}
+        kept = {each: self._memory.get((project, each)) for each in wanted}
+        asked_at = min((answer.asked_at for answer in kept.values() if answer is not None), default=now)
+        known = {each: answer.value for each, answer in kept.items() if answer is not None}
+        missing = [each for each, answer in kept.items() if answer is None]
+        for each, registered in (await self._find(project, missing) if missing else {}).items():
+            known[each] = registered
+            self._memory.put((project, each), Answer(registered, now))
+        lost = [references.unknown(each) for each in given if (each.key, each.version) not in known]
+        if lost:
+            raise InvalidGrader(lost)
+        return Answer(known, asked_at)
+
+
+def itself(spec: GraderSpec) -> GraderSpec:
+    return spec
+
+
+def _key(grader: Grader) -> str | bytes | None:
+    """What a grader is remembered by; None where it holds values that JSON does not know."""
+    if isinstance(grader, (str, bytes)):
+        return grader
+    try:
+        return msgspec.msgpack.encode(grader)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+_local: tuple[Settings, Registry] | None = None
+
+
+def local() -> Registry:
+    """The registry of this machine's own store, the one that the settings name."""
+    global _local  # one a process, as the settings are
+    now = settings()
+    if _local is None or _local[0] is not now:
+        _local = (now, Registry(_FindLocally(now)))
+    return _local[1]
+
+
+class _FindLocally:
+    """Opens the store for each look and closes it again: a library holds no database open behind its user's back."""
+
+    def __init__(self, given: Settings) -> None:
+        self._settings = given
+
+    async def __call__(self, project: str, wanted: Collection[Wanted]) -> Mapping[Wanted, Registered]:
+        try:
+            from fairmark.store import Store
+        except ModuleNotFoundError as error:
+            raise InvalidData(f"Registered graders need {error.name}: pip install 'fairmark[server]'") from None
+        store = await Store.open(self._settings.db or None, self._settings.data_folder, exclusive=False)
+        try:
+            return await store.graders.find(project, wanted)
+        finally:
+            await store.close()

@@ -1,0 +1,80 @@
+"""Scores that were computed elsewhere and pushed in, one for each sample of a grader."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fairmark.store.database import Database, uninterrupted
+from fairmark.store.graders import Grader
+from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.tables import grader_scores, graders
+
+
+class Score(msgspec.Struct, frozen=True):
+    sample_id: str
+    value: float
+    reasoning: str | None = None
+    created_at: int = 0
+
+
+_COLUMNS = [grader_scores.c[name] for name in Score.__struct_fields__]
+
+
+class GraderScores:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @uninterrupted
+    async def push(self, grader: Grader, scores: Sequence[Score]) -> bool:
+        """All or nothing. A sample's later score takes the place of its earlier one. False where the grader is gone."""
+        now = int(time.time())
+        insert = (sqlite if self._database.is_sqlite else postgresql).insert(grader_scores)
+        new = insert.excluded
+        place = insert.on_conflict_do_update(
+            index_elements=["grader_seq", "sample_sha256"],
+            set_={"value": new.value, "reasoning": new.reasoning, "created_at": new.created_at},
+        )
+        rows = [
+            {
+                "grader_seq": grader.seq,
+                "sample_sha256": _hash(each.sample_id),
+                "sample_id": each.sample_id,
+                "value": each.value,
+                "reasoning": each.reasoning,
+                "created_at": now,
+            }
+            for each in {each.sample_id: each for each in scores}.values()
+        ]
+        async with self._database.write_in_order() as connection:
+            # Held until the scores are there: who deletes the grader meanwhile waits, and finds them.
+            found = select(graders.c.seq).where(graders.c.seq == grader.seq).with_for_update(read=True)
+            if await connection.scalar(found) is None:
+                return False
+            if rows:
+                await connection.execute(place, rows)
+            return True
+
+    @uninterrupted
+    async def list(
+        self, grader: Grader, limit: int = 20, after: str | None = None, order: Order = "asc"
+    ) -> Page[Score]:
+        """In the order in which the samples first had a score; `after` is a sample's id."""
+        of = grader_scores.c
+        query = select(*_COLUMNS).where(of.grader_seq == grader.seq)
+        async with self._database.read() as connection:
+            start = None
+            if after is not None:
+                found = select(of.seq).where(of.grader_seq == grader.seq, of.sample_sha256 == _hash(after))
+                start = await connection.scalar(found)
+                if start is None:
+                    raise UnknownCursor(after)
+            rows = (await connection.execute(page_query(query, of.seq, start, limit, order))).all()
+        return make_page(rows, limit, Score)
+
+
+def _hash(sample_id: str) -> bytes:
+    return hashlib.sha256(sample_id.encode("utf-8", "surrogatepass")).digest()
