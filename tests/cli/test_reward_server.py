@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,28 @@ def test_a_bad_grader_never_starts_a_server(fairmark: Run, tmp_path: Path) -> No
     done = fairmark("reward-server", "--grader", str(file))
     assert done.returncode == 2
     assert f'{file}: $.operation: unknown operation "equals"' in done.stderr
+
+
+def test_a_grader_may_be_named_by_its_key(fairmark: Run, tmp_path: Path) -> None:
+    home = {"FAIRMARK_HOME": str(tmp_path)}
+    done = fairmark("reward-server", "--grader", "key:exact-match", env=home)
+    assert (done.returncode, done.stderr) == (2, '$.key: there is no registered grader "exact-match".\n')
+    fairmark("graders", "import", "examples/graders.json", env=home)
+    process = subprocess.Popen(
+        [Path(sys.executable).parent / "fairmark", "reward-server", "--grader", "key:exact-match", "--port", "0"],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path, env={"PATH": os.environ["PATH"], **home},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "Paris"}]
+        body = json.dumps({"turns": turns, "metadata": {"answer": "Paris"}}).encode()
+        request = urllib.request.Request(f"{url}/score", body, {"content-type": "application/json"})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310  # our own server
+            assert json.load(answer)["reward"] == 1.0
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_two_graders_of_one_name_are_refused(fairmark: Run) -> None:

@@ -5,9 +5,9 @@ import sys
 
 import typer
 
-from fairmark.cli import doctor, evaluate, grade, keys, kinds, models, reward_server, sandbox, serve, validate
-from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID
-from fairmark.errors import FairmarkError
+from fairmark.cli import doctor, evaluate, grade, graders, keys, kinds, models, reward_server, sandbox, serve, validate
+from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_UNGRADED
+from fairmark.errors import FairmarkError, NotNow
 
 app = typer.Typer(
     name="fairmark",
@@ -24,6 +24,7 @@ app.command("kinds")(kinds.command)
 app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
 app.command("reward-server")(reward_server.command)
+app.add_typer(graders.app, name="graders")
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
 app.add_typer(sandbox.app, name="sandbox")
@@ -50,7 +51,7 @@ def main() -> None:
         app()
     except FairmarkError as error:
         typer.echo(str(error), err=True)
-        sys.exit(EXIT_INVALID)
+        sys.exit(EXIT_UNGRADED if isinstance(error, NotNow) else EXIT_INVALID)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:

@@ -27,7 +27,7 @@ def command(
     data: Annotated[str, typer.Argument(metavar="DATA", help="JSONL, a JSON array, or .csv; - for standard input.")],
     grader: Annotated[
         list[str],
-        typer.Option(metavar="GRADER", help="A grader: JSON file or JSON text. Give it again for more."),
+        typer.Option(metavar="GRADER", help="A grader: JSON file, JSON text or key:NAME. Give it again for more."),
     ],
     output: Annotated[
         str | None,
@@ -139,7 +139,7 @@ def _labelled(given: list[str]) -> dict[str, GraderSpec]:
     graders: dict[str, GraderSpec] = {}
     for text in given:
         spec = inputs.read_grader(text)
-        is_file = not text.lstrip().startswith("{") and text != "-"
+        is_file = not text.lstrip().startswith("{") and not text.startswith(inputs.BY_KEY) and text != "-"
         label = base = Path(text).stem if spec.name == spec.type and is_file else spec.name
         count = 1
         while label in graders:

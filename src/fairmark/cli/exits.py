@@ -6,7 +6,7 @@ EXIT_BELOW = 1
 EXIT_INVALID = 2
 """A bad grader, bad data or a bad option. Nothing was graded after it was found."""
 EXIT_UNGRADED = 3
-"""The grader is valid and could not grade."""
+"""Nothing is wrong with what was asked, and it could not be done: a grader could not grade, a database is away."""
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 

@@ -10,7 +10,7 @@ from fairmark.jsontext import encode_pretty
 
 HELP = f"""Grade one sample and print the result as JSON.
 
-GRADER is a JSON file, - for standard input, or the JSON itself.
+GRADER is a JSON file, - for standard input, the JSON itself, or key:NAME for a registered grader.
 
 [bold]Example[/bold]
 

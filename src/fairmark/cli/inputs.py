@@ -4,10 +4,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fairmark import jsontext
+from fairmark import jsontext, references
 from fairmark.errors import InvalidData, InvalidGrader, Problem
-from fairmark.parse import parse
+from fairmark.lookup import specify
 from fairmark.spec import GraderSpec
+
+BY_KEY = "key:"
+"""What a grader of the registry begins with, where a file could stand too."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -44,11 +47,22 @@ def read_object(option: str, given: str) -> dict[str, Any]:
 
 
 def read_grader(given: str) -> GraderSpec:
-    """A grader from a JSON file, from standard input (`-`), or from JSON text. Raises with the file's name."""
+    """A grader from a JSON file, from standard input (`-`), from JSON text, or by its key in the registry.
+
+    `key:exact-match` is its newest version, `key:exact-match@2` the second. Raises with the file's name.
+    """
+    if given.startswith(BY_KEY):
+        return specify(_reference(given.removeprefix(BY_KEY)))
     inline = given.lstrip().startswith("{")
     content = given.encode("utf-8", "surrogatepass") if inline else read_bytes(given)
     try:
-        return parse(content.removeprefix(b"\xef\xbb\xbf"))
+        return specify(content.removeprefix(b"\xef\xbb\xbf"))
     except InvalidGrader as error:
         where = "the grader" if inline else given
         raise InvalidGrader([Problem(f"{where}: {problem.path}", *problem[1:]) for problem in error.problems]) from None
+
+
+def _reference(given: str) -> dict[str, Any]:
+    key, _, version = given.partition("@")
+    number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else version
+    return {"type": references.TYPE, "key": key, **({"version": number} if version else {})}

@@ -1,19 +1,13 @@
 """fairmark keys: who may use the server."""
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from fairmark import jsontext
 from fairmark.cli import exits
-from fairmark.errors import InvalidData
-from fairmark.settings import settings
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from fairmark.store import Store
+from fairmark.cli.database import Db, with_store
+from fairmark.cli.tables import show_table, time_text
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,12 +16,6 @@ app = typer.Typer(
 )
 
 _HEADINGS = ("ID", "PROJECT", "NAME", "START", "CREATED", "REVOKED")
-
-Result = TypeVar("Result")
-Db = Annotated[
-    str | None,
-    typer.Option("--db", metavar="URL", help="The server's database: sqlite:///… or postgresql://…; as FAIRMARK_DB."),
-]
 
 
 @app.command("create")
@@ -44,7 +32,7 @@ def create(
 
     Exit status: 0 made, 2 a bad option or database, 3 the database cannot be used now.
     """
-    typer.echo(_with_store(db, lambda store: store.keys.create(project, name)))
+    typer.echo(with_store(db, lambda store: store.keys.create(project, name)))
 
 
 @app.command("list")
@@ -58,14 +46,14 @@ def list_(
 
       fairmark keys list
     """
-    found = _with_store(db, lambda store: store.keys.list(project))
-    lines = [
-        (key.id, key.project, _shown(key.name), f"{key.start}…", _time(key.created_at), _time(key.revoked_at))
-        for key in found
-    ]
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *lines, strict=True)]
-    for line in (_HEADINGS, *lines):
-        typer.echo("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip())
+    found = with_store(db, lambda store: store.keys.list(project))
+    show_table(
+        _HEADINGS,
+        [
+            (key.id, key.project, key.name, f"{key.start}…", time_text(key.created_at), time_text(key.revoked_at))
+            for key in found
+        ],
+    )
 
 
 @app.command("revoke")
@@ -81,38 +69,7 @@ def revoke(
 
     Exit status: 0 revoked, 2 no such key or a bad database, 3 the database cannot be used now.
     """
-    if not _with_store(db, lambda store: store.keys.revoke(key_id)):
+    if not with_store(db, lambda store: store.keys.revoke(key_id)):
         typer.echo(f"there is no key {jsontext.quote(key_id)}. List them: fairmark keys list", err=True)
         raise typer.Exit(exits.EXIT_INVALID)
     typer.echo(f"{key_id}: revoked")
-
-
-def _with_store(db: str | None, work: "Callable[[Store], Awaitable[Result]]") -> Result:
-    try:
-        from fairmark.store import Store, StoreUnavailable
-    except ModuleNotFoundError as error:
-        raise InvalidData(f"The server's keys need {error.name}: pip install 'fairmark[server]'") from None
-
-    import asyncio
-
-    async def opened() -> Result:
-        store = await Store.open(db or settings().db or None, settings().data_folder, exclusive=False)
-        try:
-            return await work(store)
-        finally:
-            await store.close()
-
-    try:
-        return asyncio.run(opened())
-    except StoreUnavailable as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(exits.EXIT_UNGRADED) from None
-
-
-def _time(seconds: int | None) -> str:
-    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _shown(name: str) -> str:
-    """On one line, whatever it holds."""
-    return name if name.isprintable() else jsontext.quote(name)

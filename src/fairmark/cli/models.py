@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
+from fairmark import trial
 from fairmark.cli import exits
 from fairmark.judges.models import LOCAL, Registry, read_registry
 from fairmark.run import grade
@@ -16,17 +17,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="List the judge models that are configured, try one, fetch one to run here.",
 )
-
-_QUESTION = {
-    "type": "label_model",
-    "name": "test",
-    "input": [{"role": "user", "content": "Is Paris the capital of France? Answer yes or no."}],
-    "labels": ["yes", "no"],
-    "passing_labels": ["yes"],
-    # A small model may go on for ever.
-    "sampling_params": {"temperature": 0, "max_completions_tokens": 1000},
-}
-
 
 @app.command("list")
 def list_() -> None:
@@ -70,14 +60,15 @@ def test(
     Exit status: 0 it answered, 2 no such model, 3 it could not be asked or its answer could not be read.
     """
     read_registry().resolve(name)
-    result = grade({**_QUESTION, "model": name})
+    result = grade(trial.question(name))
     if result.error is not None:
         typer.echo(result.error, err=True)
         raise typer.Exit(exits.EXIT_UNGRADED)
     (said,) = result.judgements
     by = f" by {said.sampled_model}" if said.sampled_model not in (None, name) else ""
-    how = f"{said.usage.total_tokens} tokens, {said.latency_s:.2f} s" if said.attempts else "from the cache"
-    typer.echo(f'{name}: answered "{said.value["result"]}"{by}; {how}')
+    typer.echo(
+        f'{name}: answered "{said.value["result"]}"{by}; {said.usage.total_tokens} tokens, {said.latency_s:.2f} s'
+    )
     for warning in result.warnings:
         typer.echo(f"warning: {warning}")
 

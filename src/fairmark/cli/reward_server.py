@@ -11,7 +11,9 @@ from fairmark.settings import settings
 
 
 def command(
-    grader: Annotated[list[str], typer.Option(metavar="FILE", help="A grader's JSON file; may be repeated.")],
+    grader: Annotated[
+        list[str], typer.Option(metavar="GRADER", help="A grader's JSON file, or key:NAME; may be repeated.")
+    ],
     host: Annotated[str, typer.Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes any free one.")] = 8100,
 ) -> None:

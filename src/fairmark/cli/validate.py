@@ -12,7 +12,8 @@ from fairmark.jsontext import encode_pretty
 def command(grader: Annotated[str, typer.Argument(metavar="GRADER", help="The grader.")]) -> None:
     """Check a grader and print it in its normalised form. Nothing is run.
 
-    GRADER is a JSON file, - for standard input, or the JSON itself. Every problem is told, with its place.
+    GRADER is a JSON file, - for standard input, the JSON itself, or key:NAME for a registered grader. Every problem is
+    told, with its place.
 
     [bold]Example[/bold]
 
