@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from fairmark import errors, parse
 from fairmark.cli import app
 from fairmark.graders import KINDS
+from fairmark.settings import settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(
@@ -32,6 +34,16 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What examples keep is kept below the desk, and not among what the user of this machine has."""
+    monkeypatch.setenv("FAIRMARK_HOME", str(tmp_path / "home"))
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")], ids=str)
 def test_python_examples_print_what_they_show(page: Path, desk: Path) -> None:
     session = doctest.DocTestParser().get_doctest("\n".join(blocks(page, "pycon")), {}, page.name, str(page), 0)

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from fairmark.errors import EvaluationFailed, FairmarkError, GradingFailed, InvalidData, InvalidGrader, Problem
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget
-from fairmark.parse import Validation, validate
+from fairmark.lookup import validate
+from fairmark.parse import Validation
 from fairmark.result import Result
 from fairmark.run import agrade, agrade_many, agrade_stream, grade, grade_many, grade_stream
 
 if TYPE_CHECKING:
+    from fairmark.client import AsyncClient, Client
     from fairmark.evaluation import evaluate
     from fairmark.functions import FunctionCheck, check_function
     from fairmark.judges.fake import FakeAnswer, FakeJudge
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncClient",
     "Budget",
+    "Client",
     "EvaluationFailed",
     "FairmarkError",
     "FakeAnswer",
@@ -45,6 +49,8 @@ __all__ = [
 
 # Imported when somebody asks for them: most never do, and imports take time.
 _LATER = {
+    "AsyncClient": "fairmark.client",
+    "Client": "fairmark.client",
     "FakeAnswer": "fairmark.judges.fake",
     "FakeJudge": "fairmark.judges.fake",
     "FunctionCheck": "fairmark.functions",

@@ -1,0 +1,49 @@
+"""Every test of a call runs four times: on the local store and on a real server, synchronous and asynchronous."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fairmark
+from fairmark import eventloop
+from fairmark.endpoints import chosen
+from fairmark.settings import settings
+from tests.client import places
+from tests.client.places import Place
+from tests.server.client import Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One that knows keys from the start, and may ask reward servers on this machine."""
+    home = tmp_path_factory.mktemp("client") / "home"
+    eventloop.run(places.new_key(home, "first"))
+    started = Server(home, {"FAIRMARK_ENDPOINT_ALLOW": "127.0.0.1"})
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A new local store, and nothing of ours in the environment but where it is."""
+    monkeypatch.setenv("FAIRMARK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FAIRMARK_ENDPOINT_ALLOW", "127.0.0.1")
+    monkeypatch.delenv("FAIRMARK_API_KEY", raising=False)
+    monkeypatch.setattr(chosen, "_opened", None)
+    settings.cache_clear()
+    yield tmp_path / "home"
+    settings.cache_clear()
+
+
+@pytest.fixture(params=["local", "local-async", "remote", "remote-async"])
+def place(request: pytest.FixtureRequest, home: Path) -> Place:
+    where, _, how = request.param.partition("-")
+    if where == "local":
+        return places.local(asynchronous=how == "async")
+    return places.remote(request.getfixturevalue("server"), asynchronous=how == "async")
+
+
+@pytest.fixture
+def client(place: Place) -> fairmark.Client:
+    return place.open()

@@ -1,0 +1,68 @@
+"""What a client leaves behind, what it needs to be installed, and that its two forms are one."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairmark import eventloop
+from fairmark.client import asynchronous, synchronous
+from tests.client.places import new_key
+from tests.server.client import Server
+
+NO_DATABASE = "import sys\nfor name in ('sqlalchemy', 'aiosqlite', 'alembic'):\n    sys.modules[name] = None\n"
+
+
+def run(code: str, home: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(home)},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("kind", ["Client", "AsyncClient"])
+@pytest.mark.parametrize("where", ["local", "remote"])
+def test_a_process_ends_silently_with_a_client_that_nobody_closed(
+    server: Server, tmp_path: Path, where: str, kind: str
+) -> None:
+    address = (server.url, eventloop.run(new_key(server.home, "silent"))) if where == "remote" else ()
+    call = "client.graders.list()" if kind == "Client" else "asyncio.run(client.graders.list())"
+    code = f"import asyncio, fairmark\nclient = fairmark.{kind}(*{address!r})\nprint({call})"
+    done = run(code, tmp_path / "home", "-W", "error")
+    assert (done.stdout, done.stderr, done.returncode) == ("[]\n", "", 0)
+
+
+def test_a_server_is_reached_without_the_packages_of_a_database(tmp_path: Path) -> None:
+    code = f"{NO_DATABASE}import fairmark\nfairmark.Client('http://127.0.0.1:9').graders.list()"
+    assert run(code, tmp_path).stderr.splitlines()[-1].startswith("fairmark.client.errors.ServerFailed: the server 127")
+    code = f"{NO_DATABASE}import fairmark\nfairmark.Client()"
+    told = run(code, tmp_path).stderr.splitlines()[-1]
+    assert told.endswith("needs sqlalchemy: pip install 'fairmark[server]'. Or name a server by base_url.")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (synchronous.Create, asynchronous.AsyncCreate),
+        (synchronous.Graders, asynchronous.AsyncGraders),
+        (synchronous.Client, asynchronous.AsyncClient),
+    ],
+)
+def test_both_clients_have_the_same_calls_with_the_same_words(ours: type, theirs: type) -> None:
+    other_names = {"close": "aclose", "__enter__": "__aenter__", "__exit__": "__aexit__"}
+    public = {name for name in vars(theirs) if not name.startswith("_") or name == "__call__"}
+    assert {
+        other_names.get(name, name) for name in vars(ours) if not name.startswith("_") or name == "__call__"
+    } == public
+    for name in public - {"aclose"}:
+        mine, original = getattr(ours, name), getattr(theirs, name)
+        assert inspect.signature(mine) == inspect.signature(original)
+        assert mine.__doc__ == original.__doc__
+        assert inspect.iscoroutinefunction(original)
+    assert inspect.getdoc(ours) == inspect.getdoc(theirs)
