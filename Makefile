@@ -9,7 +9,7 @@ CLIENTS := $(patsubst requirements/clients/%,.venv-clients/%/.ready,$(basename $
 # Test workers: one a core.
 JOBS ?= auto
 
-.PHONY: help setup demo test lint format bench data clean
+.PHONY: help setup demo test lint format bench data assets clean
 
 help:  ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,9 @@ bench: $(ORACLE)  ## Measure against the peers; prints ratios, writes bench/resu
 
 data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt and pip)
 	@$(BIN)/python -m scripts.data
+
+assets:  ## Rebuild what the web page vendors (needs npm; nobody else does)
+	@bash scripts/assets/build.sh
 
 clean:  ## Remove .venv and everything generated
 	rm -rf .venv .venv-bench .venv-clients demo dist build src/fairmark/metrics/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

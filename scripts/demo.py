@@ -1,4 +1,4 @@
-"""make demo: a server on loopback, and the example eval worked off by it, with real graders and the embedded model.
+"""make demo: a server on loopback, and the demo eval worked off by it, with a judge too, the embedded model.
 
 The server then runs on until Ctrl-C, so that you can look around; with --once it is stopped.
 """
@@ -16,6 +16,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from fairmark.web import demo
 
 ROOT = Path(__file__).parents[1]
 FAIRMARK = Path(sys.executable).with_name("fairmark")
@@ -79,23 +81,15 @@ def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
 
 def work_off(base: str, count: int) -> dict[str, Any]:
     """Creates the eval and a run of it, as any OpenAI client would, and waits for its end."""
-    graders = [
-        json.loads((ROOT / "examples" / f"{name}.json").read_text()) for name in ("exact", "similar", "combined")
-    ]
-    rows = [json.loads(line) for line in (ROOT / "examples" / "capitals.jsonl").read_text().splitlines()]
-    rows = rows[:count]
-    eval_ = call(
-        f"{base}/v1/evals",
-        {
-            "name": "Capitals",
-            "data_source_config": {"type": "custom", "item_schema": {"type": "object"}, "include_sample_schema": True},
-            "testing_criteria": [*graders, JUDGE],
-        },
-    )
-    source = {"type": "jsonl", "source": {"type": "file_content", "content": rows}}
-    run = call(f"{base}/v1/evals/{eval_['id']}/runs", {"name": "The first run", "data_source": source})
+    wanted, first = demo.read()
+    criteria = [*wanted["testing_criteria"], JUDGE]
+    source = first["data_source"]["source"]
+    source["content"] = source["content"][:count]
+    eval_ = call(f"{base}/v1/evals", {**wanted, "testing_criteria": criteria})
+    run = call(f"{base}/v1/evals/{eval_['id']}/runs", first)
     print(
-        f"\nGrading {len(rows)} rows by 4 criteria, one of them a judge: a very small model on this machine …",
+        f"\nGrading {len(source['content'])} rows by {len(criteria)} criteria, one of them a judge: "
+        "a very small model on this machine …",
         flush=True,
     )
     while run["status"] in ("queued", "in_progress"):

@@ -92,7 +92,7 @@ def test_a_request_below_any_prefix_is_answered_and_its_unknown_query_ignored(se
     ("method", "path", "status", "code"),
     [
         ("GET", "/v1/nothing", 404, "unknown_url"),
-        ("GET", "/", 404, "unknown_url"),
+        ("GET", "/nothing", 404, "unknown_url"),
         ("GET", "/v1/../../etc/passwd", 404, "unknown_url"),
         ("GET", "/v1/files/file-none", 404, "not_found"),
         ("PATCH", "/v1/files", 405, "method_not_allowed"),

@@ -10,6 +10,7 @@ REMEMBERED_S = 2.0
 """How long a key's answer is remembered: a revoked key works at most this much longer."""
 REMEMBERED_AT_MOST = 10_000
 OPEN_PROJECT = "default"
+SESSION_COOKIE = "fairmark_session"
 LOOPBACK_NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 
 Headers = Mapping[bytes, bytes]
@@ -31,6 +32,12 @@ class Keys(Protocol):
     async def find(self, key: str) -> Key | None: ...
 
     async def any(self) -> bool: ...
+
+
+class Sessions(Protocol):
+    """Where sessions of the web page are kept."""
+
+    async def find(self, token: str) -> Key | None: ...
 
 
 class Bucket:
@@ -81,8 +88,9 @@ class Visitor:
 class Access:
     """Lets requests in. Without any key in the store, and only where we listen on loopback, everybody is let in."""
 
-    def __init__(self, keys: Keys, on_loopback: bool, rate_limit_per_minute: int) -> None:
+    def __init__(self, keys: Keys, sessions: Sessions, on_loopback: bool, rate_limit_per_minute: int) -> None:
         self._keys = keys
+        self._sessions = sessions
         self._on_loopback = on_loopback
         self._per_minute = rate_limit_per_minute
         self._everybody = Visitor(OPEN_PROJECT, None, rate_limit_per_minute)
@@ -94,20 +102,42 @@ class Access:
 
     async def visitor(self, headers: Headers) -> Visitor:
         """Raises ApiError 401, or 403 for a web page that reaches for an open server."""
-        if self._on_loopback and await self._is_open():
-            self._check_page(headers)
-            return self._everybody
         given = _credentials(headers)
-        for key in given:
-            found = await self._find(key)
-            if found is not None:
-                return found
+        found = await self._let_in(headers, given)
+        if found is not None:
+            return found
         message = "The API key is not valid." if given else "There is no API key."
         raise ApiError(
             401,
             f"{message} Send one as 'Authorization: Bearer KEY' or 'api-key: KEY'; fairmark keys create makes one.",
             code="invalid_api_key",
         )
+
+    async def page_visitor(self, headers: Headers) -> tuple[Visitor, str | None]:
+        """For the web page, where a session is as good as a key. Gives the session too, where it was what counted."""
+        given, session = _credentials(headers), cookie(headers, SESSION_COOKIE)
+        key = await self._sessions.find(session) if session else None
+        # A session counts before the open door, which is remembered for a moment after the first key was made.
+        found = await self._let_in(headers, given) if key is None or given else None
+        if found is not None:
+            return found, None
+        if key is None:
+            raise ApiError(
+                401,
+                "Sign in to see this page, or send an API key as 'Authorization: Bearer KEY'.",
+                code="not_signed_in",
+            )
+        return self._visitor(key), session
+
+    async def _let_in(self, headers: Headers, given: list[str]) -> Visitor | None:
+        if self._on_loopback and await self._is_open():
+            self._check_page(headers)
+            return self._everybody
+        for key in given:
+            found = await self._find(key)
+            if found is not None:
+                return found
+        return None
 
     async def _is_open(self) -> bool:
         now = time.monotonic()
@@ -127,14 +157,17 @@ class Access:
         if now < until:
             return found
         stored = await self._keys.find(key)
-        found = None
-        if stored is not None:
-            found = self._visitors.get(stored.id)
-            if found is None:
-                found = self._visitors[stored.id] = Visitor(stored.project, stored.id, self._per_minute)
+        found = None if stored is None else self._visitor(stored)
         if len(self._found) >= REMEMBERED_AT_MOST:  # somebody tries keys
             self._found.clear()
         self._found[key] = (now + REMEMBERED_S, found)
+        return found
+
+    def _visitor(self, key: Key) -> Visitor:
+        """One for each key, however it comes in: it knocks as often as it may, all ways together."""
+        found = self._visitors.get(key.id)
+        if found is None:
+            found = self._visitors[key.id] = Visitor(key.project, key.id, self._per_minute)
         return found
 
     def _check_page(self, headers: Headers) -> None:
@@ -159,6 +192,15 @@ class Access:
             raise ApiError(
                 403, "Web pages of other sites may not use a server without keys.", code="origin_not_allowed"
             )
+
+
+def cookie(headers: Headers, name: str) -> str | None:
+    """A cookie's value. Ours need no quoting, so that nothing of it is undone here."""
+    for each in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        found, _, value = each.strip().partition("=")
+        if found == name:
+            return value
+    return None
 
 
 def _credentials(headers: Headers) -> list[str]:

@@ -1,4 +1,4 @@
-"""The whole server as one ASGI application: the gate, and the routes behind it."""
+"""The whole server as one ASGI application: the gate, and behind it the routes of the API and the web page."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,12 @@ from starlette.requests import Request
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairmark.server import openapi, report
+from fairmark.server import openapi
 from fairmark.server.access import Access
 from fairmark.server.gate import Gate
 from fairmark.server.routes import HOT, OPERATIONS, Handler
 from fairmark.server.wire import State
+from fairmark.web.site import Site
 
 
 class Endpoint:
@@ -29,11 +30,12 @@ def build(state: State, on_loopback: bool) -> ASGIApp:
     """`on_loopback`: only this machine can reach us, so that without any key in the store everybody may come in."""
     handlers: dict[str, dict[str, Handler]] = {"/openapi.json": {"GET": openapi.document_page}}
     handlers["/docs"] = {"GET": openapi.docs_page}
-    handlers["/evals/{eval_id}/runs/{run_id}"] = {"GET": report.page}
     for operation in OPERATIONS:
         handlers.setdefault(operation.path, {})[operation.method] = operation.handler
     # One route a path, so that a wrong method is told all the right ones.
     routes = [Route(path, Endpoint(path, found), methods=list(found)) for path, found in handlers.items()]
-    access = Access(state.store.keys, on_loopback, state.settings.rate_limit_per_minute)
+    site = Site()
+    routes += [Route(path, Endpoint(path, found), methods=list(found)) for path, found in site.handlers().items()]
+    access = Access(state.store.keys, state.store.sessions, on_loopback, state.settings.rate_limit_per_minute)
     hot = {operation.path: operation.handler for operation in HOT}
-    return Gate(Router(routes, redirect_slashes=False), hot, state, access)
+    return Gate(Router(routes, redirect_slashes=False), hot, state, access, site)

@@ -8,7 +8,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -23,7 +23,7 @@ from fairmark.store import StoreUnavailable, UnknownCursor
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 """What needs no key."""
-ROOTS = frozenset({"evals", "files", "fine_tuning", "models", "rewards"})
+ROOTS = frozenset({"evals", "files", "fine_tuning", "graders", "models", "rewards"})
 """What may stand where a path could also name an Azure deployment."""
 SMALL_BODY = 65_536
 DISCARDED_AT_MOST = 256_000_000
@@ -53,12 +53,32 @@ def canonical(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
+def is_api(path: str) -> bool:
+    """Whether a canonical path is one of the API. All others but the public ones are pages."""
+    return path == "/v1" or path.startswith("/v1/")
+
+
+class Pages(Protocol):
+    """The web page, as far as the gate has to know it."""
+
+    def is_public(self, path: str) -> bool: ...
+
+    def takes_files(self, path: str) -> bool:
+        """Whether what is posted there goes to disk as it comes."""
+        ...
+
+    def refusal(self, error: ApiError, scope: Scope, request_id: str) -> ASGIApp | None:
+        """The answer to those who look at a page in a browser; None where the common form will do."""
+        ...
+
+
 class Gate:
     """`hot`: path -> handler of POST requests that skip the ordinary routes."""
 
-    def __init__(self, routes: ASGIApp, hot: Mapping[str, ASGIApp], state: State, access: Access) -> None:
+    def __init__(self, routes: ASGIApp, hot: Mapping[str, ASGIApp], state: State, access: Access, pages: Pages) -> None:
         self._routes = routes
         self._hot = hot
+        self._pages = pages
         self._state = state
         self._metrics = state.metrics
         self._access = access
@@ -85,13 +105,17 @@ class Gate:
         scope["fairmark"] = self._state
         scope["app"] = self  # makes the router raise what it finds wrong
         headers = dict(scope["headers"])
-        body = self._long_body(path, headers, receive) if method == "POST" else None
+        body = self._long_body(path, headers, receive) if method in ("POST", "PATCH") else None
         self._metrics.in_flight += 1
         try:
-            if path not in PUBLIC:
+            if is_api(path):
                 visitor = await self._access.visitor(headers)
                 visitor.knock()
                 scope["project"] = visitor.project
+            elif path not in PUBLIC and not self._pages.is_public(path):
+                visitor, scope["session"] = await self._access.page_visitor(headers)
+                visitor.knock()
+                scope["project"], scope["visitor"] = visitor.project, visitor
             if body is not None:
                 body.check()
                 receive = body
@@ -118,7 +142,7 @@ class Gate:
             refusal = self._as_answer(error, scope, request_id)
             if body is not None and _closes(scope, headers):
                 await body.discard()
-            await _send(refusal, answer)
+            await self._refuse(refusal, scope, answer, request_id)
         finally:
             self._metrics.in_flight -= 1
             if body is not None:
@@ -130,6 +154,14 @@ class Gate:
             if log.LOGGER.isEnabledFor(level):
                 self._log(level, scope, request_id, status, seconds)
 
+    async def _refuse(self, error: ApiError, scope: Scope, send: Send, request_id: bytes) -> None:
+        on_page = not is_api(scope["path"]) and scope["path"] not in PUBLIC
+        shown = self._pages.refusal(error, scope, request_id.decode()) if on_page else None
+        if shown is None:
+            await _send(error, send)
+        else:
+            await shown(scope, _no_body, send)
+
     def _long_body(self, path: str, headers: Mapping[bytes, bytes], receive: Receive) -> "_LongBody | None":
         """The body, where it is long or does not say how long it is; None where nobody need watch it."""
         try:
@@ -138,7 +170,7 @@ class Gate:
             length = -1
         if 0 <= length <= SMALL_BODY:
             return None
-        on_disk = path == "/v1/files"
+        on_disk = path == "/v1/files" or self._pages.takes_files(path)
         # A form is a little longer than its file.
         return _LongBody(self, receive, length, self._file_limit + 1_000_000 if on_disk else self._body_limit, on_disk)
 
@@ -273,6 +305,10 @@ def _routing_error(error: HTTPException, scope: Scope) -> ApiError:
     if error.status_code == 405:
         return ApiError(405, f"Not allowed: {where}.", code="method_not_allowed", headers=headers)
     return ApiError(error.status_code, str(error.detail), headers=headers)
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 async def _send(error: ApiError, send: Any) -> None:

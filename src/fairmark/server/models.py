@@ -15,7 +15,7 @@ _started = int(time.time())
 
 
 async def list_(request: Request) -> Response:
-    models = _configured(request)
+    models = configured(request)
     data = [_wire(name, owner) for name, owner in models.items()]
     return answer({"object": "list", "data": data})
 
@@ -25,13 +25,13 @@ async def retrieve(request: Request) -> Response:
     registry = read_registry()
     # A provider that takes every name proves nothing about this one.
     named = Registry(registry.providers, registry.entries, registry.aliases, None)
-    owner = _configured(request).get(name) or _owner(named, name)
+    owner = configured(request).get(name) or _owner(named, name)
     if owner is None:
         raise not_found("model", name)
     return answer(_wire(name, owner))
 
 
-def _configured(request: Request) -> dict[str, str]:
+def configured(request: Request) -> dict[str, str]:
     """Name -> provider, of all that have a name; patterns have none."""
     registry = read_registry()
     found = {name: entry.provider.name for name, entry in registry.entries.items() if not _PATTERN & set(name)}

@@ -79,7 +79,9 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
         await asyncio.to_thread(upload.sweep, store.files.folder)
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
-        server = Server(_config(State(store, engine, given, metrics), on_loopback, given.request_timeout_s))
+        state = State(store, engine, given, metrics)
+        server = Server(_config(state, on_loopback, given.request_timeout_s))
+        server.stopping = state.stopping
         await engine.start()
         keeper = asyncio.create_task(_keep_house(store))
         try:
@@ -99,12 +101,13 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
 
 
 async def _keep_house(store: Store) -> None:
-    """Frees the disk of expired files, now and then."""
+    """Frees the disk of expired files and sessions, now and then."""
     while True:
         try:
             await store.files.delete_expired()
+            await store.sessions.delete_expired()
         except StoreUnavailable as error:
-            log.event(logging.WARNING, "expired files are still there", reason=str(error))
+            log.event(logging.WARNING, "expired files and sessions are still there", reason=str(error))
         await asyncio.sleep(SWEEP_EVERY_S)
 
 
@@ -162,6 +165,9 @@ def _config(state: State, on_loopback: bool, request_timeout_s: float) -> uvicor
 class Server(uvicorn.Server):
     """uvicorn's, but a signal to stop is a good end, and connections are looked after."""
 
+    stopping: asyncio.Event | None = None
+    """Set before requests in flight are waited for."""
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         watched = (signal.SIGINT, signal.SIGTERM)
@@ -175,6 +181,11 @@ class Server(uvicorn.Server):
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit  # the second time in earnest
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.stopping is not None:
+            self.stopping.set()
+        await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:

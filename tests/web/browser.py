@@ -1,0 +1,154 @@
+"""A real browser on the pages of a real server, and what no page may do in it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.server.client import EXACT, Server, wait_for
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = "/usr/bin/chromium"
+AXE = ROOT / ".venv-clients" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+SCREENSHOTS = ROOT / "build" / "screenshots"
+WIDTHS = {"phone": 390, "desktop": 1280, "wide": 1600}
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+Scheme = Literal["light", "dark"]
+Width = Literal["phone", "desktop", "wide"]
+# What a script tag would do to a page that forgets to escape; the console tells if it ran.
+HOSTILE = "<script>console.error('ran')</script><img src=x onerror=console.error('ran')>\"'`{{7*7}}"
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # Debian's own; as root it runs only without its sandbox, and it sees nothing but our pages.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def in_thread(call: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    """For what needs an event loop of its own: the browser has one in the test's thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call, *args, **kwargs).result()
+
+
+class Window:
+    """A window of its own, with cookies of its own. What went wrong in it is told when it is closed."""
+
+    def __init__(self, browser: Browser, url: str, scheme: Scheme, width: Width) -> None:
+        self.scheme, self.width = scheme, width
+        self._context = browser.new_context(
+            base_url=url,
+            color_scheme=scheme,
+            viewport={"width": WIDTHS[width], "height": 900},
+            reduced_motion="reduce",
+        )
+        self._context.set_default_timeout(15_000)
+        self.page = self._context.new_page()
+        self.problems: list[str] = []
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.problems.append(f"script: {error}"))
+        self._expected: list[str] = []
+
+    def expect_problem(self, pattern: str) -> None:
+        """For a test that makes something fail: the browser's word about it is no surprise."""
+        self._expected.append(pattern)
+
+    def close(self) -> None:
+        self._context.close()
+        surprising = [each for each in self.problems if not any(re.search(known, each) for known in self._expected)]
+        assert not surprising, "\n".join(surprising)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        # A page that the policy stops from doing something says so here too.
+        if message.type in ("error", "warning"):
+            self.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+
+@cache
+def _axe() -> str:
+    return AXE.read_text()
+
+
+def check_accessible(page: Page) -> None:
+    """Holds the page against WCAG 2 A and AA, as far as a program can."""
+    page.evaluate(f"() => {{ {_axe()} }}")  # by the debugger: the page's own policy lets no script in
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules)
+    told = [
+        f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in nodes)
+        for each in found["violations"]
+        for nodes in [each["nodes"]]
+    ]
+    assert not told, "\n".join(told)
+
+
+def check_no_sideways_scroll(page: Page) -> None:
+    wide, shown = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= shown, f"the page is {wide} px wide in a window of {shown} px"
+
+
+def screenshot(page: Page, name: str) -> Path:
+    """The whole page as a picture, for people to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"{name}.png"
+    page.screenshot(path=path, full_page=True)
+    return path
+
+
+def check_page(window: Window, name: str) -> None:
+    """All that holds for every page, and its picture. `name` says which page, and in which state."""
+    check_no_sideways_scroll(window.page)
+    check_accessible(window.page)
+    screenshot(window.page, f"{name}-{window.width}-{window.scheme}")
+
+
+def sign_in(page: Page, key: str, to: str = "/evals") -> None:
+    page.goto(f"/sign-in?next={to}")
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"**{to}")
+
+
+def new_eval(server: Server, name: str, headers: Mapping[str, str] | None = None, **more: Any) -> str:
+    """An eval's id."""
+    config = {"type": "custom", "item_schema": {"type": "object"}, "include_sample_schema": True}
+    body = {"name": name, "data_source_config": config, "testing_criteria": [EXACT], **more}
+    answer = server.post("/v1/evals", body, headers)
+    assert answer.status == 201, answer.body
+    found: str = answer.json()["id"]
+    return found
+
+
+def new_run(
+    server: Server,
+    eval_id: str,
+    rows: list[dict[str, Any]],
+    name: str = "a run",
+    headers: Mapping[str, str] | None = None,
+) -> str:
+    """The id of a run that has ended."""
+    source = {"type": "jsonl", "source": {"type": "file_content", "content": rows}}
+    answer = server.post(f"/v1/evals/{eval_id}/runs", {"name": name, "data_source": source}, headers)
+    assert answer.status == 201, answer.body
+    path = f"/v1/evals/{eval_id}/runs/{answer.json()['id']}"
+    wait_for(lambda: server.get(path, headers).json()["status"] not in ("queued", "in_progress"))
+    found: str = answer.json()["id"]
+    return found
+
+
+def rows(right: int, wrong: int = 0, broken: int = 0) -> list[dict[str, Any]]:
+    """Rows for the criterion EXACT: so many pass, fail, and cannot be graded."""
+    return [
+        *({"item": {"answer": "Paris"}, "sample": {"output_text": "Paris"}} for _ in range(right)),
+        *({"item": {"answer": "Paris"}, "sample": {"output_text": "Rome"}} for _ in range(wrong)),
+        *({"item": {}, "sample": {"output_text": "Oslo"}} for _ in range(broken)),
+    ]

@@ -1,0 +1,95 @@
+"""A browser for the tests of a file, windows and servers for each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.server.client import Server
+from tests.server.test_gate import make_key
+from tests.web.browser import Scheme, Width, Window, in_thread, launched
+
+Start = Callable[..., Server]
+Open = Callable[..., Window]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Ended with the file: while it runs, its thread has an event loop, which tests of other files do not expect."""
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """An open server that the tests of a file share. What one test creates, the others see."""
+    started = Server(tmp_path_factory.mktemp("server") / "home")
+    yield started
+    started.stop()
+    assert "Traceback" not in started.stderr.read_text()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """start(env=…, args=…, home=…): a server of the test's own, ended with it."""
+    started: list[Server] = []
+
+    def new(env: Mapping[str, str] | None = None, args: Sequence[str] = (), home: Path | None = None) -> Server:
+        server = Server(home or tmp_path / f"home{len(started)}", env, args)
+        started.append(server)
+        return server
+
+    yield new
+    for each in started:
+        each.stop()
+
+
+class Keyed(Server):
+    """A server with keys: one that looks after all projects, and one of another project."""
+
+    key: str
+    other_key: str
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
+    home = tmp_path_factory.mktemp("keyed") / "home"
+    key, other = in_thread(make_key, home), in_thread(make_key, home, "other")
+    started = Keyed(home)
+    started.key, started.other_key = key, other
+    yield started
+    started.stop()
+    assert "Traceback" not in started.stderr.read_text()
+
+
+@pytest.fixture
+def open_window(browser: Browser) -> Iterator[Open]:
+    """open_window(server, scheme=…, width=…): closed after the test, which fails if the console told of errors."""
+    opened: list[Window] = []
+
+    def new(server: Server, scheme: Scheme = "light", width: Width = "desktop") -> Window:
+        opened.append(Window(browser, server.url, scheme, width))
+        return opened[-1]
+
+    yield new
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def page(server: Server, open_window: Open) -> Page:
+    """A window of the usual kind on the shared open server."""
+    return open_window(server).page
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Scheme:
+    found: Scheme = request.param
+    return found
+
+
+@pytest.fixture(params=["phone", "wide"])
+def width(request: pytest.FixtureRequest) -> Width:
+    found: Width = request.param
+    return found

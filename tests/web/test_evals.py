@@ -1,0 +1,108 @@
+"""The list of evals, and the first start."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.server.client import EXACT, Server, wait_for
+from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run, rows
+from tests.web.conftest import Open, Start
+
+
+def test_the_first_start_says_what_this_is_and_offers_the_demo(
+    start: Start, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    window = open_window(start(), scheme, width)
+    window.page.goto("/")
+    expect(window.page).to_have_url(re.compile("/evals$"))
+    expect(window.page.get_by_role("heading", name="Grade what language models say")).to_be_visible()
+    check_page(window, "welcome")
+
+
+def test_the_demo_is_graded_by_three_real_graders_and_opens_its_run(start: Start, open_window: Open) -> None:
+    server = start()
+    page = open_window(server).page
+    page.goto("/evals")
+    page.get_by_role("button", name="Open the demo eval").click()
+    page.wait_for_url(re.compile("/evals/eval_[0-9a-f]+/runs/evalrun_[0-9a-f]+$"))
+    eval_id, run_id = page.url.split("/")[-3::2]
+    path = f"/v1/evals/{eval_id}/runs/{run_id}"
+    wait_for(lambda: server.get(path).json()["status"] == "completed")
+    run = server.get(path).json()
+    assert run["result_counts"] == {"total": 24, "passed": 12, "failed": 12, "errored": 0, "skipped": 0}
+    by_kind = {each["testing_criteria"].split("-")[0]: each for each in run["per_testing_criteria_results"]}
+    assert {name: each["passed"] for name, each in by_kind.items()} == {"exact": 12, "similar": 18, "lenient": 18}
+    page.goto("/evals")
+    row = page.get_by_role("row", name=re.compile("Capitals"))
+    expect(row).to_contain_text("50.0%")
+
+
+def test_an_eval_is_listed_with_its_criteria_runs_and_last_pass_rate(
+    start: Start, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    server = start()
+    made = new_eval(server, "Capitals", testing_criteria=[EXACT, {**EXACT, "name": "again"}])
+    for right, wrong, broken in ((1, 3, 0), (2, 2, 0), (3, 1, 2)):
+        new_run(server, made, rows(right, wrong, broken))
+    for name in ("Never run", "A name that goes on and on, as names do that people give to things in a hurry " * 3):
+        new_eval(server, name)
+    window = open_window(server, scheme, width)
+    window.page.goto("/evals")
+    row = window.page.get_by_role("row").filter(has_text="Capitals")
+    cells = row.get_by_role("cell")
+    expect(cells.nth(1)).to_have_text("2")
+    expect(cells.nth(2)).to_have_text("3")
+    expect(cells.nth(3)).to_contain_text("75.0%")  # of the rows that could be graded
+    expect(cells.nth(3)).to_contain_text("2 errors")
+    spark = row.get_by_role("img", name="Pass rate of the last runs, oldest first: 25.0%, 50.0%, 75.0%")
+    expect(spark).to_be_visible()
+    expect(cells.nth(5)).to_contain_text("just now")
+    expect(window.page.get_by_role("row").filter(has_text="Never run")).to_contain_text("never")
+    check_page(window, "evals")
+
+
+def test_search_finds_names_while_typing_and_keeps_its_address(server: Server, page: Page) -> None:
+    for name in ("Äpfel und Birnen", "Plums", "100% sure_thing"):
+        new_eval(server, name)
+    page.goto("/evals")
+    box = page.get_by_role("searchbox", name="Search evals by name")
+    box.press_sequentially("äPFEL")
+    expect(page.get_by_role("link", name="Äpfel und Birnen")).to_be_visible()
+    expect(page.get_by_role("link", name="Plums")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"/evals\?q=%C3%A4PFEL$"))
+    page.reload()
+    expect(box).to_have_value("äPFEL")
+    expect(page.get_by_role("link", name="Plums")).to_have_count(0)
+    box.fill("%")
+    expect(page.get_by_role("link", name="100% sure_thing")).to_be_visible()
+    expect(page.get_by_role("link", name="Plums")).to_have_count(0)
+    box.fill("no such name")
+    expect(page.get_by_text("No eval is called that")).to_be_visible()
+    page.get_by_role("link", name="Show all evals").click()
+    expect(page.get_by_role("link", name="Plums")).to_be_visible()
+
+
+def test_a_hostile_name_is_shown_and_never_run(server: Server, page: Page) -> None:
+    new_eval(server, HOSTILE)
+    page.goto("/evals")
+    expect(page.get_by_role("link", name=HOSTILE)).to_be_visible()
+    page.goto("/evals?q=" + "%3Cimg src=x onerror=console.error(1)%3E nothing")
+    expect(page.get_by_text("No eval is called that")).to_be_visible()
+
+
+def test_a_long_list_has_pages(start: Start, open_window: Open) -> None:
+    server = start()
+    for number in range(30):
+        new_eval(server, f"eval number {number:02}")
+    page = open_window(server).page
+    page.goto("/evals")
+    expect(page.get_by_text("1 to 25 of 30 evals")).to_be_visible()
+    expect(page.get_by_role("link", name="eval number 29")).to_be_visible()  # the newest first
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_text("26 to 30 of 30 evals")).to_be_visible()
+    expect(page.get_by_role("link", name="eval number 00")).to_be_visible()
+    expect(page.get_by_role("link", name="Next")).to_have_count(0)
+    page.get_by_role("link", name="Previous").click()
+    expect(page).to_have_url(re.compile("/evals$"))
+    page.goto("/evals?page=99")
+    expect(page.get_by_text("This page is behind the last one")).to_be_visible()

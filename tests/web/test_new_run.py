@@ -1,0 +1,306 @@
+"""Starting a run: files by choice and by drop, a look at their rows, models that answer, and what is refused."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.judges.faults import Answer, FaultServer
+from tests.server.client import EXACT, Server, form, wait_for
+from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval
+from tests.web.conftest import Open, Start
+from tests.web.forms import HTML, cookies_of, get, send, token_in
+
+CSV = "question,answer,sample\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Milan\n"
+JSONL = '{"item": {"answer": "Paris"}, "sample": "Paris"}\n{"item": {"answer": "Rome"}, "sample": "Milan"}\n'
+DROP = """
+([name, text]) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([text], name));
+  const place = document.querySelector("[data-drop]");
+  const send = (kind) => place.dispatchEvent(new DragEvent(kind, {dataTransfer, bubbles: true, cancelable: true}));
+  send("dragenter");
+  send("dragover");
+  const isOver = place.classList.contains("drop--over");
+  send("drop");
+  return isOver;
+}
+"""
+
+
+def choose(page: Page, name: str, text: str) -> None:
+    page.locator("#file").set_input_files({"name": name, "mimeType": "text/plain", "buffer": text.encode()})
+
+
+def started(server: Server, page: Page) -> dict[str, object]:
+    """The run whose page is shown, once it has ended."""
+    page.wait_for_url(re.compile("/runs/evalrun_[0-9a-f]+$"))
+    path = "/v1" + page.url.removeprefix(server.url)
+    wait_for(lambda: server.get(path).json()["status"] not in ("queued", "in_progress"))
+    found: dict[str, object] = server.get(path).json()
+    return found
+
+
+def files(server: Server) -> list[str]:
+    return [each["filename"] for each in server.get("/v1/files").json()["data"]]
+
+
+def kept(server: Server) -> int:
+    """How many files lie on the disk, those that nobody knows of too."""
+    folder = server.home / "files"
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def test_a_csv_file_is_looked_at_uploaded_and_graded(
+    start: Start, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    server = start()
+    window = open_window(server, scheme, width)
+    page = window.page
+    made = new_eval(server, "Capitals")
+    page.goto(f"/evals/{made}/new-run")
+    check_page(window, "new-run")
+    choose(page, "capitals.csv", CSV)
+    table = page.get_by_role("table", name="The first rows")
+    expect(table.get_by_role("columnheader")).to_have_text(["Line", "question", "answer", "sample"])
+    expect(table.get_by_role("row").nth(2)).to_contain_text("Milan")
+    expect(page.get_by_role("heading", name="All 2 rows")).to_be_visible()
+    expect(page.get_by_text("Each has an answer")).to_be_visible()
+    page.get_by_label("Name").fill("from a spreadsheet")
+    page.get_by_text("Limits and metadata").click()
+    page.get_by_label("Most dollars").fill("2.50")
+    page.get_by_label("Most tokens").fill("10000")
+    page.get_by_label("Most minutes").fill("5")
+    page.get_by_label("Key").fill("team")
+    page.get_by_label("Value").fill("geo")
+    check_page(window, "new-run-filled")
+    page.get_by_role("button", name="Start the run").click()
+    run = started(server, page)
+    assert run["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
+    assert (run["name"], run["metadata"]) == ("from a spreadsheet", {"team": "geo"})
+    assert (run["budget"], run["deadline_s"]) == ({"dollars": 2.5, "tokens": 10000}, 300)
+    assert files(server) == ["capitals.csv"]
+
+
+def test_a_file_is_dropped_on_its_place(server: Server, page: Page) -> None:
+    made = new_eval(server, "Dropped")
+    page.goto(f"/evals/{made}/new-run")
+    assert page.evaluate(DROP, ["dropped rows.jsonl", JSONL])
+    expect(page.locator("[data-drop]")).to_contain_text("dropped rows.jsonl")
+    expect(page.locator("[data-drop]")).not_to_have_class(re.compile("drop--over"))
+    expect(page.get_by_role("table", name="The first rows")).to_contain_text("Rome")
+    page.get_by_role("button", name="Start the run").click()
+    assert started(server, page)["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
+
+
+def test_a_file_that_is_on_the_server_is_used_again(server: Server, page: Page) -> None:
+    made = new_eval(server, "Again")
+    file_id = server.upload(JSONL.encode(), "on the server.jsonl").json()["id"]
+    server.upload(b"{}", "for tuning.jsonl", purpose="fine-tune")
+    before = len(files(server))
+    page.goto(f"/evals/{made}/new-run")
+    box = page.get_by_label("Or a file that is on the server")
+    expect(box.locator("option", has_text="for tuning")).to_have_count(0)
+    box.select_option(file_id)
+    expect(page.get_by_role("table", name="The first rows")).to_contain_text("Rome")
+    page.get_by_role("button", name="Start the run").click()
+    assert started(server, page)["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
+    assert len(files(server)) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("bad.jsonl", JSONL + "{not json}\n", "Line 3: not JSON"),
+        ("bad.csv", CSV + "one,two\n", "Line 4: it has 2 values, the header has 3."),
+        ("list.jsonl", "5\n", "Line 1: row: expected an object, found a number (5)."),
+        ("header.csv", "question,answer\n", "There are no rows in it."),
+        ("picture.png", "\x89PNG\r\n\x1a\n\x00\x00", "not JSON"),
+        ("array.json", '[{"item": {}},', "Not a JSON array"),
+        ("empty.jsonl", "", "“empty.jsonl” is empty."),
+    ],
+)
+def test_a_file_of_which_no_run_can_be_made_is_refused_and_not_kept(
+    server: Server, open_window: Open, name: str, text: str, told: str
+) -> None:
+    window = open_window(server)
+    window.expect_problem("400")
+    page = window.page
+    made = new_eval(server, "Wrong files")
+    before, on_disk = files(server), kept(server)
+    page.goto(f"/evals/{made}/new-run")
+    choose(page, name, text)
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.locator("[data-error=file]")).to_contain_text(told)
+    expect(page.get_by_role("button", name="Start the run")).to_be_enabled()
+    assert (files(server), kept(server)) == (before, on_disk)
+    assert server.get(f"/v1/evals/{made}/runs").json()["data"] == []
+    choose(page, "good.jsonl", JSONL)  # the way on is open
+    expect(page.locator("[data-error=file]")).to_be_hidden()
+    page.get_by_role("button", name="Start the run").click()
+    assert started(server, page)["status"] == "completed"
+
+
+def test_the_preview_tells_of_bad_rows_and_of_fields_that_are_needed(server: Server, open_window: Open) -> None:
+    window = open_window(server)
+    page = window.page
+    schema = {"type": "object", "required": ["question"]}
+    config = {"type": "custom", "item_schema": schema, "include_sample_schema": True}
+    made = new_eval(server, "Needs", data_source_config=config)
+    page.goto(f"/evals/{made}/new-run")
+    expect(page.get_by_text("The criteria read item.answer, item.question.")).to_be_visible()
+    rows = [
+        f'{{"item": {{"answr": "{HOSTILE[:8]}", "n": 1}}}}',
+        "oops",
+        '{"item": {"answer": "Rome", "question": "?"}}',
+    ]
+    choose(page, "rows.jsonl", "\n".join(rows))
+    shown = page.locator("[data-preview-place]")
+    expect(shown).to_contain_text("line 2: not JSON")
+    expect(shown).to_contain_text("answer is missing in 1 row; exact needs it.")
+    expect(shown).to_contain_text("question is missing in 1 row; the schema needs it.")
+    expect(shown).to_contain_text("None has an answer")
+    check_page(window, "new-run-problems")
+    page.get_by_text("Ask a model", exact=True).click()
+    page.get_by_label("User prompt").fill("{{ item.topic }}?")
+    page.get_by_label("User prompt").blur()
+    expect(shown).to_contain_text("topic is missing in 2 rows; the prompt needs it.")
+
+
+def test_only_the_beginning_of_a_long_file_is_sent_for_a_look(server: Server, page: Page) -> None:
+    made = new_eval(server, "Long")
+    page.goto(f"/evals/{made}/new-run")
+    line = '{"item": {"answer": "Paris", "text": "' + "x" * 1000 + '"}, "sample": "Paris"}\n'
+    with page.expect_request("**/preview") as asked:
+        choose(page, "long.jsonl", line * 1000)
+    expect(page.get_by_role("heading", name=re.compile(r"^The first 2\d\d rows$"))).to_be_visible()
+    assert len(asked.value.post_data_buffer or b"") < 300_000
+    expect(page.locator("[data-preview-place]")).not_to_contain_text("cannot be read")  # the last row is only cut off
+    choose(page, "array.json", "[" + line.strip() * 1000 + "]")
+    expect(page.locator("[data-preview-place]")).to_contain_text("too long to be looked at beforehand")
+    choose(page, "wide.jsonl", '{"item": {"text": "' + "y" * 300_000 + '"}}\n' * 2)
+    expect(page.locator("[data-preview-place]")).to_contain_text("The first row is too long")
+
+
+def test_hostile_items_columns_and_file_names_are_shown_and_never_run(server: Server, page: Page) -> None:
+    made = new_eval(server, HOSTILE, testing_criteria=[{**EXACT, "name": HOSTILE}])
+    page.goto(f"/evals/{made}/new-run")
+    quoted = HOSTILE.replace('"', '""')
+    choose(page, f"{HOSTILE.replace('/', '')}.csv", f'"{quoted}",sample\n"{quoted}","{quoted}"\n')
+    table = page.get_by_role("table", name="The first rows")
+    expect(table.get_by_role("cell").nth(1)).to_have_text(HOSTILE)
+    expect(page.locator("[data-drop]")).to_contain_text(HOSTILE.replace("/", ""))
+    page.get_by_role("button", name="Start the run").click()
+    started(server, page)
+    page.goto(f"/evals/{made}/new-run")
+    expect(page.get_by_label("Or a file that is on the server")).to_contain_text(HOSTILE.rpartition("/")[0][:8])
+
+
+def test_a_model_is_asked_for_the_answers(start: Start, open_window: Open, tmp_path: Path) -> None:
+    with FaultServer() as model:
+        model.always(Answer("Paris"))
+        (tmp_path / "fairmark.toml").write_text(
+            f'[providers.house]\nbase_url = "{model.url}/v1"\n[models.student]\nprovider = "house"\n'
+        )
+        server = start()
+        page = open_window(server).page
+        made = new_eval(server, "Asked")
+        page.goto(f"/evals/{made}/new-run")
+        choose(page, "rows.csv", "question,answer\nCapital of France?,Paris\nCapital of Italy?,Rome\n")
+        page.get_by_text("Ask a model", exact=True).click()
+        expect(page.locator("#models option").first).to_have_attribute("value", "student")
+        page.get_by_label("Model", exact=True).fill("student")
+        page.get_by_label("System prompt").fill("One word.")
+        page.get_by_label("User prompt").fill("{{ item.question }}")
+        page.get_by_role("button", name="Start the run").click()
+        run = started(server, page)
+    assert (run["model"], run["status"]) == ("student", "completed")
+    assert run["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
+    asked = [request.body["messages"] for request in model.requests]
+    assert [{"role": "system", "content": "One word."}, {"role": "user", "content": "Capital of Italy?"}] in asked
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("prompt", "{{ sample.output_text }}", "there is no sample yet"),
+        ("prompt", "{{ nonsense.x }}", "nonsense"),
+        ("dollars", "a lot", 'Found "a lot". It takes a number above 0.'),
+        ("tokens", "-5", 'Found "-5". It takes a number above 0.'),
+        ("minutes", "0", 'Found "0". It takes a number above 0.'),
+        ("metadata_value", "lonely", "The value “lonely” needs a key."),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_field_and_the_chosen_file_stays(
+    server: Server, open_window: Open, field: str, value: str, told: str
+) -> None:
+    window = open_window(server)
+    window.expect_problem("400")
+    page = window.page
+    made = new_eval(server, "Wrong fields")
+    before, on_disk = files(server), kept(server)
+    page.goto(f"/evals/{made}/new-run")
+    choose(page, "rows.jsonl", JSONL)
+    page.get_by_text("Ask a model", exact=True).click()
+    page.get_by_label("Model", exact=True).fill("student")
+    page.get_by_label("User prompt").fill("{{ item.answer }}")
+    page.get_by_text("Limits and metadata").click()
+    page.locator(f"[name={field}]").fill(value)
+    page.get_by_text("Limits and metadata").click()  # closed: it opens for what is wrong in it
+    page.get_by_role("button", name="Start the run").click()
+    box = page.locator(f"[name={field.replace('value', 'key')}]")
+    expect(box).to_be_focused()
+    expect(box).to_have_accessible_description(re.compile(re.escape(told)))
+    expect(page.locator("[data-drop]")).to_contain_text("rows.jsonl")
+    assert (files(server), kept(server)) == (before, on_disk)
+
+
+def test_without_a_file_and_without_script_the_form_says_what_is_missing(server: Server, open_window: Open) -> None:
+    window = open_window(server)
+    window.expect_problem("400")
+    made = new_eval(server, "No file")
+    window.page.goto(f"/evals/{made}/new-run")
+    window.page.get_by_role("button", name="Start the run").click()
+    expect(window.page.locator("[data-error=file]")).to_have_text("Choose a file: JSONL, a JSON array, or CSV.")
+    path = f"/evals/{made}/new-run"
+    shown = get(server, path)
+    head = {**HTML, "cookie": cookies_of(shown)}
+    kind, body = form([("csrf_token", token_in(shown)), ("name", "kept")], b"[", "rows.json")
+    refused = send(server, "POST", path, {**head, "content-type": kind}, body)
+    assert refused.status == 400
+    assert "Not a JSON array" in refused.body.decode()
+    assert 'value="kept"' in refused.body.decode()
+    kind, body = form([("csrf_token", token_in(shown))], JSONL.encode(), "rows.jsonl")
+    taken = send(server, "POST", path, {**head, "content-type": kind}, body)
+    assert taken.status == 303
+    assert re.fullmatch(rf"/evals/{made}/runs/evalrun_[0-9a-f]+", taken.headers["location"])
+
+
+def test_an_upload_that_breaks_off_says_so_and_leaves_nothing(server: Server, open_window: Open) -> None:
+    window = open_window(server)
+    window.expect_problem("ERR_FAILED")
+    page = window.page
+    made = new_eval(server, "Broken off")
+    before, on_disk = files(server), kept(server)
+    page.goto(f"/evals/{made}/new-run")
+    page.route("**/new-run", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
+    choose(page, "rows.jsonl", JSONL)
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.locator("[data-error=form]")).to_contain_text("The upload broke off")
+    expect(page.get_by_role("button", name="Start the run")).to_be_enabled()
+    assert (files(server), kept(server)) == (before, on_disk)
+
+
+def test_a_file_that_was_deleted_meanwhile_is_told(server: Server, open_window: Open) -> None:
+    window = open_window(server)
+    window.expect_problem("400")
+    page = window.page
+    made = new_eval(server, "Gone")
+    file_id = server.upload(JSONL.encode(), "gone.jsonl").json()["id"]
+    page.goto(f"/evals/{made}/new-run")
+    server.request("DELETE", f"/v1/files/{file_id}")
+    page.get_by_label("Or a file that is on the server").select_option(file_id)
+    expect(page.locator("[data-preview-place]")).to_contain_text("no longer on the server")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.locator("[data-error=file]")).to_contain_text("no longer on the server")

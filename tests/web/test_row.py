@@ -1,0 +1,187 @@
+"""The page of one row: what was asked and said, and why every criterion found what it found."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.server.client import EXACT, Server
+from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run
+from tests.web.conftest import Open
+from tests.web.forms import get
+from tests.web.geography import SAID, Geography, geography
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Geography]:
+    with geography(tmp_path_factory.mktemp("geography"), 30) as found:
+        yield found
+
+
+@pytest.fixture
+def there(world: Geography, open_window: Open) -> Page:
+    return open_window(world).page
+
+
+def result(page: Page, name: str) -> Locator:
+    return page.get_by_role("article", name=name)
+
+
+def path_of(server: Server, sample: str, **item: object) -> str:
+    """The page of the only row of a new run."""
+    made = new_eval(server, "one row", testing_criteria=[{**EXACT, "reference": "x"}])
+    return f"/evals/{made}/runs/{new_run(server, made, [{'item': item, 'sample': {'output_text': sample}}])}/rows/0"
+
+
+def test_the_row_in_every_look(world: Geography, open_window: Open, scheme: Scheme, width: Width) -> None:
+    window = open_window(world, scheme, width)
+    window.page.goto(f"{world.run}/rows/10")
+    expect(window.page.get_by_role("heading", name="Row 10")).to_be_visible()
+    check_page(window, "row")
+
+
+def test_the_conversation_is_shown_and_the_answer_rendered(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/4")
+    talk = there.get_by_role("region", name="Conversation")
+    expect(talk.get_by_text("Answer briefly.").first).to_be_visible()
+    expect(talk.get_by_role("heading", name="Paris")).to_be_visible()
+    expect(talk.get_by_role("table")).to_contain_text("2,102,650")
+    link = talk.get_by_role("link", name="the article")
+    expect(link).to_have_attribute("href", "https://example.org/paris")
+    expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+
+
+def test_the_text_as_it_is_comes_with_a_tick(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/4")
+    raw = there.get_by_label("What the assistant says, as it is")
+    expect(raw).to_be_hidden()
+    there.get_by_label("Text as it is").check()
+    expect(raw).to_be_visible()
+    assert raw.inner_text().strip() == SAID.strip()
+    expect(there.get_by_role("heading", name="Paris", exact=True)).to_be_hidden()
+
+
+def test_an_answer_in_json_is_shown_as_json(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/3")
+    expect(there.get_by_label("What the assistant says", exact=True)).to_contain_text('"people": 68000000')
+
+
+def test_a_judge_tells_its_steps_and_conclusion_and_what_it_was_asked(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/5")
+    judged = result(there, "helpful and short")
+    expect(judged).to_contain_text("0.25")
+    expect(judged).to_contain_text("passes from 0.4")
+    expect(judged.get_by_role("listitem").first).to_contain_text("Compare with the reference.Both name Paris.")
+    expect(judged).to_contain_text("The judge's conclusion 0.25")
+    expect(judged).to_contain_text(re.compile(r"judge\s*120 tokens\s*\$0\.0003"))  # 100 at $1 and 20 at $10 a million
+    asked = judged.get_by_text("You grade answers.").first
+    expect(asked).to_be_hidden()
+    judged.get_by_text("What the judge was asked").click()
+    expect(asked).to_be_visible()
+    judged.get_by_text("Its answer, word for word").click()
+    expect(judged.get_by_label("The judge's answer")).to_contain_text('"result": 0.25')
+
+
+def test_code_tells_its_traceback_and_what_it_printed(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/3")
+    judged = result(there, "well formed")
+    expect(judged.get_by_label("What went wrong")).to_contain_text("line 4, in grade")
+    expect(judged.get_by_label("What went wrong")).to_contain_text(
+        "ValueError: no city in What is the capital of France?"
+    )
+    expect(judged.get_by_label("Printed by the grader")).to_have_text("looking at 3")
+    expect(judged).to_contain_text("Fail")
+
+
+def test_a_reward_of_parts_tells_each(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/4")
+    parts = result(there, "all together").get_by_role("table", name="Made of")
+    expect(parts.get_by_role("row", name=re.compile("^other"))).to_contain_text("1")
+    expect(parts.get_by_role("row", name=re.compile("^alike"))).to_be_visible()
+
+
+def test_an_error_says_what_was_missing_and_shows_no_reward(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/5")
+    judged = result(there, "all together")
+    expect(judged).to_contain_text("Error")
+    expect(judged).to_contain_text('this item has no field "known"')
+    expect(judged).not_to_contain_text("passes from")
+
+
+def test_next_and_previous_stay_within_the_choice(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}?status=error&sort=-row")
+    there.locator(".rows__number a").nth(1).click()
+    expect(there).to_have_url(re.compile(r"/rows/20\?status=error&sort=-row$"))
+    there.get_by_role("link", name="Next").click()
+    expect(there.get_by_role("heading", name="Row 15")).to_be_visible()
+    there.keyboard.press("k")
+    expect(there.get_by_role("heading", name="Row 20")).to_be_visible()
+    there.keyboard.press("j")
+    expect(there.get_by_role("heading", name="Row 15")).to_be_visible()
+    for number in (20, 25):
+        there.keyboard.press("ArrowLeft")
+        expect(there.get_by_role("heading", name=f"Row {number}")).to_be_visible()
+    expect(there.get_by_role("link", name="Previous")).to_have_count(0)
+    there.get_by_role("link", name="student, temperature 1").click()
+    expect(there).to_have_url(re.compile(r"\?status=error&sort=-row$"))
+
+
+def test_its_link_can_be_copied(world: Geography, open_window: Open) -> None:
+    page = open_window(world).page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{world.run}/rows/4?status=pass")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("status")).to_contain_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{world.url}{world.run}/rows/4?status=pass"
+
+
+def test_all_of_it_is_there_as_json(world: Geography) -> None:
+    answer = get(world, f"{world.run}/rows/4.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert json.loads(answer.body)["datasource_item"]["n"] == 4
+
+
+@pytest.mark.parametrize("idx", ["30", "99999999999", "2147483648", "1e3", "-1"])
+@pytest.mark.parametrize("ending", ["", ".json"])
+def test_a_row_that_is_not_there_is_told(world: Geography, idx: str, ending: str) -> None:
+    answer = get(world, f"{world.run}/rows/{idx}{ending}")
+    assert answer.status == 404
+    assert b"There is nothing here" in answer.body
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        HOSTILE,
+        "[click](javascript:console.error('ran'))",
+        "![x](https://tracker.example/x.png)",
+        '{"a": "<script>console.error(1)</script>"}',
+        "<iframe src='https://evil.example'></iframe>",
+    ],
+)
+def test_hostile_texts_are_read_and_never_run(server: Server, page: Page, sample: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path_of(server, sample, **{HOSTILE: sample, "deep": {HOSTILE: [HOSTILE]}}))
+    expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
+    assert page.locator("main script, main img, main iframe, main a[href^='javascript']").count() == 0
+    assert all(url.startswith(server.url) for url in asked)
+
+
+def test_values_of_every_kind_are_shown(server: Server, page: Page) -> None:
+    page.goto(path_of(server, "", empty="", none=None, yes=True, many=list(range(200)), half="\ud83d", number=-1.5))
+    item = page.get_by_role("region", name="Item")
+    for shown in ("empty", "null", "true", "-1.5"):
+        expect(item).to_contain_text(shown)
+    expect(item.get_by_label("many")).to_contain_text("199")
+    expect(page.get_by_text("This row has no sample.")).to_be_visible()
+
+
+def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server, page: Page) -> None:
+    path = path_of(server, "word " * 30_000, many=[{"a": n} for n in range(30_000)])
+    page.goto(path)
+    expect(page.get_by_text("100,000 more characters are in the row's JSON").first).to_be_visible()
+    expect(page.get_by_text("only its start is shown here")).to_be_visible()
+    assert len(get(server, path).body) < 1_500_000

@@ -1,0 +1,316 @@
+"""The page of a run that has ended: numbers, pictures, and its rows by filter, search, order and page."""
+
+import gzip
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.server.client import EXACT, Server
+from tests.web.browser import HOSTILE, Scheme, Width, check_accessible, check_page, new_eval, new_run, rows
+from tests.web.conftest import Keyed, Open
+from tests.web.forms import HTML, get, post, send
+from tests.web.geography import Geography, geography
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Geography]:
+    with geography(tmp_path_factory.mktemp("geography")) as found:
+        yield found
+
+
+@pytest.fixture
+def here(world: Geography, open_window: Open) -> Page:
+    """A window on the run's page."""
+    page = open_window(world).page
+    page.goto(world.run)
+    return page
+
+
+def numbers(page: Page) -> list[int]:
+    """Of the rows that are shown, in their order."""
+    return [int(each.removeprefix("Row ")) for each in page.locator(".rows__number").all_inner_texts()]
+
+
+def criterion(page: Page, name: str) -> Locator:
+    return page.get_by_role("article", name=name)
+
+
+def new_path(server: Server, eval_id: str, right: int, wrong: int = 0, broken: int = 0, name: str = "a run") -> str:
+    return f"/evals/{eval_id}/runs/{new_run(server, eval_id, rows(right, wrong, broken), name)}"
+
+
+def test_the_run_in_every_look(world: Geography, open_window: Open, scheme: Scheme, width: Width) -> None:
+    window = open_window(world, scheme, width)
+    window.page.goto(world.run)
+    expect(window.page.get_by_role("heading", name="student, temperature 1")).to_be_visible()
+    check_page(window, "run")
+
+
+def test_errors_are_counted_apart_from_failures(here: Page) -> None:
+    told = here.get_by_label("How it went")
+    for name, value in (("Passed", "21"), ("Failed", "27"), ("Errors", "12"), ("Skipped", "0")):
+        expect(told.locator(".stat", has_text=name)).to_contain_text(value)
+    expect(told.locator(".stat", has_text="Pass rate")).to_contain_text("43.8%")  # 21 of 48 that were graded
+    expect(told.locator(".stat", has_text="Pass rate")).to_contain_text("30.7% to 57.7%")
+    expect(told).to_contain_text("60 rows")
+    expect(told).to_contain_text("student")
+
+
+def test_a_criterion_tells_its_rate_with_its_interval_and_where_it_passes(here: Page) -> None:
+    judged = criterion(here, "helpful and short")
+    expect(judged).to_contain_text("60.0%")
+    expect(judged).to_contain_text("47.4% to 71.4% with 95% confidence")
+    expect(judged).to_contain_text("36 passed")
+    expect(judged).to_contain_text("24 failed")
+    plot = judged.get_by_role("img", name=re.compile("60 rewards from 0 to 0.95, 0.475 on average; 0.4 passes"))
+    expect(plot).to_be_visible()
+    expect(plot.get_by_text("passes from 0.4")).to_be_visible()
+    assert plot.locator(".dist__fail").count() == 8  # 0, 0.05, … 0.35
+    assert plot.locator(".dist__pass").count() == 12
+    expect(criterion(here, "all together")).to_contain_text("12 errors")
+
+
+def test_a_criterions_grader_is_there_to_read(here: Page) -> None:
+    judged = criterion(here, "well formed")
+    source = judged.get_by_label("The JSON of well formed")
+    expect(source).to_be_hidden()
+    judged.get_by_text("Grader", exact=True).click()
+    expect(source).to_contain_text("raise ValueError")
+
+
+def test_tokens_and_cost_are_told_by_model(here: Page) -> None:
+    table = here.get_by_role("region", name="Use of models")
+    expect(table.get_by_role("row", name=re.compile("^judge"))).to_contain_text("60")
+    expect(table.get_by_role("row", name=re.compile("^student"))).to_be_visible()
+    expect(here.locator(".stat", has_text="Cost")).to_contain_text("$")
+
+
+def test_a_filter_shows_its_rows_and_keeps_its_address(here: Page) -> None:
+    here.get_by_role("radio", name="Errors 12").check(force=True)
+    expect(here.get_by_text("12 of 12 rows")).to_be_visible()
+    expect(here).to_have_url(re.compile(r"\?status=error$"))
+    assert numbers(here) == list(range(0, 60, 5))
+    here.reload()
+    expect(here.get_by_role("radio", name="Errors 12")).to_be_checked()
+    assert numbers(here) == list(range(0, 60, 5))
+
+
+def test_rows_are_chosen_by_what_one_criterion_found(here: Page) -> None:
+    here.get_by_label("Criterion").select_option(label="well formed: failed")
+    expect(here).to_have_url(re.compile(r"\?criterion=3-fail$"))
+    expect(here.locator(".rows__score:nth-child(7) .score--fail")).to_have_count(len(numbers(here)))
+    assert 3 in numbers(here)  # its code raised an error, which is its answer
+    criterion(here, "helpful and short").get_by_role("link", name="24 failed").click()
+    expect(here).to_have_url(re.compile(r"\?criterion=2-fail$"))
+    expect(here.get_by_text("24 of 24 rows")).to_be_visible()
+    expect(here.get_by_label("Criterion")).to_have_value("2-fail")  # the form follows the link
+
+
+def test_a_column_sorts_up_and_down(here: Page) -> None:
+    head = here.get_by_role("columnheader", name=re.compile("helpful and short"))
+    head.get_by_role("link").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(here).to_have_url(re.compile(r"\?sort=2$"))
+    assert numbers(here)[:6] == [0, 20, 40, 1, 21, 41]
+    expect(here.get_by_label("Sort")).to_have_value("2")
+    head.get_by_role("link").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    assert numbers(here)[:3] == [59, 39, 19]
+    here.get_by_label("Sort").select_option(label="Last row first")
+    expect(here).to_have_url(re.compile(r"\?sort=-row$"))
+    expect(here.locator(".rows__number").first).to_have_text("59", use_inner_text=True)
+
+
+def test_what_could_not_be_graded_is_last_in_both_directions(here: Page, world: Geography) -> None:
+    for sort in ("4", "-4"):
+        here.goto(f"{world.run}?sort={sort}&at=last")
+        assert numbers(here)[-12:] == sorted(range(0, 60, 5), reverse=sort == "-4")
+
+
+def test_a_search_finds_words_of_items_and_samples_while_typing(here: Page) -> None:
+    here.get_by_role("searchbox").press_sequentially("wAY 41")
+    expect(here.get_by_text("1 row on this page")).to_be_visible()
+    assert numbers(here) == [41]
+    expect(here).to_have_url(re.compile(r"\?q=wAY\+41$|\?q=wAY%2041$"))
+    here.get_by_role("searchbox").fill("Nowhere")
+    expect(here.get_by_text("No row is like that")).to_be_visible()
+    here.get_by_role("link", name="Show all rows").click()
+    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+
+
+def test_pages_go_on_and_back_and_to_the_end(here: Page) -> None:
+    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+    pages = here.get_by_role("navigation", name="Pages")
+    pages.get_by_role("link", name="Next").click()
+    expect(here.get_by_text("10 of 60 rows")).to_be_visible()
+    assert numbers(here) == list(range(50, 60))
+    here.reload()
+    assert numbers(here) == list(range(50, 60))
+    pages.get_by_role("link", name="Previous").click()
+    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+    pages.get_by_role("link", name="Last").click()
+    expect(pages.get_by_role("link", name="Next")).to_have_count(0)
+    assert numbers(here) == list(range(10, 60))
+    here.go_back()
+    expect(here.locator(".rows__number").first).to_have_text("0", use_inner_text=True)
+
+
+def test_everything_works_without_script(world: Geography) -> None:
+    shown = get(world, f"{world.run}?status=error&sort=-row").body.decode()
+    found = re.findall(r"rows/(\d+)\?status=error", shown)
+    assert [int(each) for each in found] == list(range(55, -1, -5))
+    assert 'method="get" action="' + world.run in shown
+    assert '<input type="radio" name="status" value="error" checked>' in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("status=good", "status: unknown status &#34;good&#34;. Use one of: pass, fail, error, skip."),
+        ("criterion=9-fail", "criterion: there is no criterion &#34;9&#34;. Use a number from 1 to 4."),
+        ("criterion=1", "Use one of: pass, fail, error, skip."),
+        ("criterion=1-good", "Use one of: pass, fail, error, skip."),
+        ("sort=x", "sort: there is no criterion &#34;x&#34;. Use a number from 1 to 4."),
+        ("sort=99999999999999", "sort: there is no criterion"),
+        ("at=nowhere", "at: &#34;nowhere&#34; is no place in this list."),
+    ],
+)
+def test_an_address_that_makes_no_sense_says_what_would(world: Geography, query: str, message: str) -> None:
+    answer = get(world, f"{world.run}?{query}")
+    assert answer.status == 400
+    assert message in answer.body.decode()
+
+
+def test_a_run_that_nobody_has_is_a_page_in_human_words(world: Geography) -> None:
+    answer = get(world, "/evals/eval_x/runs/evalrun_x")
+    assert answer.status == 404
+    assert b"There is nothing here" in answer.body
+
+
+def test_the_report_url_leads_to_the_page(world: Geography) -> None:
+    assert world.get(f"/v1{world.run}").json()["report_url"] == world.url + world.run
+
+
+def test_the_page_is_small(world: Geography) -> None:
+    answer = send(world, "GET", world.run, {**HTML, "accept-encoding": "gzip"})
+    assert len(answer.body) < 30_000
+    assert gzip.decompress(answer.body).startswith(b"<!doctype html>")
+
+
+def test_a_run_is_deleted_only_after_a_question(server: Server, page: Page) -> None:
+    made = new_eval(server, "to be deleted")
+    path = new_path(server, made, 1, name="short lived")
+    page.goto(path)
+    page.get_by_role("button", name="Delete").click()
+    question = page.get_by_role("dialog", name="Delete this run?")
+    expect(question).to_contain_text("short lived")
+    check_accessible(page)
+    question.get_by_role("button", name="Keep it").click()
+    expect(question).to_be_hidden()
+    page.get_by_role("button", name="Delete").click()
+    question.get_by_role("button", name="Delete the run").click()
+    page.wait_for_url(f"**/evals/{made}")
+    expect(page.get_by_role("status")).to_contain_text("The run “short lived” is deleted.")
+    assert server.get(f"/v1{path}").status == 404
+
+
+def test_a_forged_request_deletes_nothing(server: Server) -> None:
+    path = new_path(server, new_eval(server, "kept"), 1)
+    for what in ("delete", "cancel"):
+        assert send(server, "POST", f"{path}/{what}", HTML, b"").status == 403
+    assert server.get(f"/v1{path}").json()["status"] == "completed"
+
+
+def test_compare_leads_to_the_run_before(server: Server, page: Page) -> None:
+    made = new_eval(server, "three runs")
+    first = new_path(server, made, 1)
+    page.goto(first)
+    expect(page.get_by_role("link", name="Compare")).to_have_count(0)
+    second = new_path(server, made, 2)
+    third = new_path(server, made, 3)
+    for one, other in ((third, second), (second, first), (first, third)):
+        page.goto(one)
+        a, b = other.rpartition("/")[2], one.rpartition("/")[2]
+        expect(page.get_by_role("link", name="Compare")).to_have_attribute("href", f"/evals/{made}/compare?a={a}&b={b}")
+
+
+def test_why_rows_were_skipped_and_why_a_run_stopped_is_told(world: Geography, open_window: Open) -> None:
+    spent = world.start(30, "short of money", budget={"dollars": 0.000001})
+    late = world.start(3, "late", deadline_s=0.000001)
+    for path in (spent, late):
+        world.wait(path)
+    page = open_window(world).page
+    page.goto(spent)
+    expect(page.get_by_text(re.compile("rows? w.* skipped. The run had a budget of < \\$0.0001"))).to_be_visible()
+    page.goto(late)
+    expect(page.get_by_text("3 rows were skipped. The run had a deadline of 0 ms; what came after")).to_be_visible()
+    page.get_by_role("radio", name="Skipped 3").check(force=True)
+    page.locator(".rows__number a").nth(1).click()
+    expect(page.get_by_text("the run's deadline").first).to_be_visible()
+
+
+def test_a_run_of_a_file_that_is_gone_says_what_happened(server: Server, page: Page) -> None:
+    made = new_eval(server, "of a file")
+    answer = server.upload(b'{"item": {"answer": "Paris"}, "sample": {"output_text": "Paris"}}\n' * 3)
+    source = {"type": "jsonl", "source": {"type": "file_id", "id": answer.json()["id"]}}
+    run = server.post(f"/v1/evals/{made}/runs", {"data_source": source}).json()
+    page.goto(f"/evals/{made}/runs/{run['id']}")
+    expect(page.get_by_role("heading", name=run["id"])).to_be_visible()  # it has no name
+    expect(page.get_by_label("How it went")).to_contain_text("Completed")
+
+
+def test_hostile_names_and_rows_are_shown_and_never_run(server: Server, page: Page) -> None:
+    made = new_eval(server, HOSTILE, testing_criteria=[{**EXACT, "name": HOSTILE}])
+    hostile = {"item": {"answer": HOSTILE, HOSTILE: HOSTILE}, "sample": {"output_text": HOSTILE}}
+    path = f"/evals/{made}/runs/{new_run(server, made, [hostile], HOSTILE)}"
+    page.goto(path)
+    expect(page.get_by_role("heading", name=HOSTILE).first).to_be_visible()
+    page.goto(f"{path}?q=<img src=x onerror=console.error(1)>")
+    expect(page.get_by_role("searchbox")).to_have_value("<img src=x onerror=console.error(1)>")
+    page.get_by_role("searchbox").fill("")
+    page.locator(".rows__number a").click()
+    expect(page.get_by_text(HOSTILE).first).to_be_visible()
+
+
+def test_rows_of_megabytes_do_not_make_a_page_of_megabytes(server: Server, page: Page) -> None:
+    made = new_eval(server, "long", testing_criteria=[{**EXACT, "operation": "ne"}])
+    long = "x1 " * 1_700_000
+    path = f"/evals/{made}/runs/{new_run(server, made, [{'item': {'answer': long}, 'sample': {'output_text': long}}])}"
+    assert len(get(server, path).body) < 100_000
+    page.goto(f"{path}/rows/0")
+    expect(page.get_by_text("This row is 10.2 MB long, and only its start is shown here.")).to_be_visible()
+    assert len(get(server, f"{path}/rows/0").body) < 400_000
+    assert len(get(server, f"{path}/rows/0.json").body) > 10_000_000
+
+
+def test_other_projects_see_no_run(keyed: Keyed) -> None:
+    mine, other = ({"authorization": f"Bearer {key}"} for key in (keyed.key, keyed.other_key))
+    made = new_eval(keyed, "ours", mine)
+    path = f"/evals/{made}/runs/{new_run(keyed, made, rows(1), headers=mine)}"
+    for below in ("", "/events", "/download.jsonl", "/download.csv", "/rows/0", "/rows/0.json"):
+        assert keyed.get(path + below, mine).status == 200, below
+        assert keyed.get(path + below, other).status == 404, below
+        assert keyed.get(path + below).status == 401, below
+
+
+def test_registered_graders_are_told_with_their_versions(server: Server, page: Page) -> None:
+    assert server.post("/v1/graders", {"key": "house-exact", "grader": EXACT}).status == 201
+    made = new_eval(
+        server, "by reference", testing_criteria=[{"type": "registered", "key": "house-exact", "name": "ours"}]
+    )
+    page.goto(new_path(server, made, 1, 1))
+    card = page.get_by_role("article").first
+    card.get_by_text("Grader", exact=True).click()
+    expect(card).to_contain_text("Registered as house-exact, version 1")
+
+
+def test_an_empty_run_says_so(server: Server, page: Page) -> None:
+    shown = get(server, new_path(server, new_eval(server, "one row"), 1))
+    path = new_path(server, new_eval(server, "canceled"), 1)
+    answer = post(server, f"{path}/cancel", {}, shown)
+    assert answer.headers["location"] == path
+    assert "had%20already%20ended" in answer.headers["set-cookie"]
+    page.goto(path)
+    expect(page.get_by_label("How it went")).to_contain_text("Completed")
