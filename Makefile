@@ -46,6 +46,9 @@ format: $(READY)  ## Rewrite the code in the project's format
 bench: $(ORACLE)  ## Measure against the peers; prints ratios, writes bench/results/
 	@$(BIN)/python -m bench
 
+screenshots: $(READY)  ## Take the pictures in README again
+	@$(BIN)/python -m scripts.screenshots
+
 data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt and pip)
 	@$(BIN)/python -m scripts.data
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import endpoint, engine, evaluation, judges, metrics, report, sandbox, scale, server, startup, web
+from bench import endpoint, engine, evaluation, judges, metrics, registry, report, sandbox, scale, server, startup, web
 
 
 def measure_metrics(quick: bool) -> report.Report:
@@ -41,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "judges": judges.main,
     "server": server.main,
     "endpoint": endpoint.main,
+    "registry": registry.main,
     "web": web.main,
 }
 

@@ -63,13 +63,13 @@ def main(quick: bool) -> Report:
 def _requests(url: str, folder: Path, seconds: float, runs: int, raw: dict[str, Any]) -> Iterator[Line]:
     one, many = folder / "one.json", folder / "many.json"
     one.write_text(json.dumps({"grader": EXACT, "model_sample": "Paris", "item": {"answer": "Paris"}}))
-    many.write_text(json.dumps({"grader": EXACT, "rows": [_row(index) for index in range(ROWS_A_REQUEST)]}))
+    many.write_text(json.dumps({"grader": EXACT, "rows": [new_row(index) for index in range(ROWS_A_REQUEST)]}))
     ours, echo, rewards = [], [], []
     with _started([sys.executable, "-m", "bench.echo_server"], folder) as (echo_url, _):
         for _ in range(runs):  # in turns, so that a busy moment hits both
-            ours.append(_load(f"{url}/v1/fine_tuning/alpha/graders/run", one, CONNECTIONS, seconds))
-            echo.append(_load(f"{echo_url}/echo", one, CONNECTIONS, seconds))
-            rewards.append(_load(f"{url}/v1/rewards", many, 2, seconds))
+            ours.append(load(f"{url}/v1/fine_tuning/alpha/graders/run", one, CONNECTIONS, seconds))
+            echo.append(load(f"{echo_url}/echo", one, CONNECTIONS, seconds))
+            rewards.append(load(f"{url}/v1/rewards", many, 2, seconds))
     raw |= {"graders/run": ours, "echo": echo, "rewards": rewards}
     yield Line(
         "graders/run, string_check",
@@ -83,11 +83,11 @@ def _requests(url: str, folder: Path, seconds: float, runs: int, raw: dict[str, 
     yield Line(f"rewards, {ROWS_A_REQUEST:,} rows", rate, "rows/s", required=Required("at least", 50_000))
 
 
-def _row(index: int) -> dict[str, Any]:
+def new_row(index: int) -> dict[str, Any]:
     return {"item": {"answer": f"{TEXT} {index}"}, "sample": f"{TEXT} {index - index % 3}"}
 
 
-def _load(url: str, body: Path, connections: int, seconds: float) -> dict[str, float]:
+def load(url: str, body: Path, connections: int, seconds: float) -> dict[str, float]:
     command = [sys.executable, "-m", "bench.load", url, str(body), "--connections", str(connections)]
     done = process.run([*command, "--seconds", str(seconds)], seconds + 90, cwd=process.ROOT)
     told: dict[str, float] = json.loads(done.stdout)
@@ -102,7 +102,7 @@ def _median(loads: list[dict[str, float]]) -> float:
 
 def _runs(folder: Path, small: int, large: int, raw: dict[str, Any]) -> list[Line]:
     """Each run on a fresh server, whose peak memory is then the run's own."""
-    content = [{"item": row["item"], "sample": {"output_text": row["sample"]}} for row in map(_row, range(small))]
+    content = [{"item": row["item"], "sample": {"output_text": row["sample"]}} for row in map(new_row, range(small))]
     with serving(folder / "small") as url:
         inline = _run(url, {"type": "file_content", "content": content}, small)
         inline["peak_mb"] = _peak_mb(url)
@@ -145,15 +145,15 @@ def _runs(folder: Path, small: int, large: int, raw: dict[str, Any]) -> list[Lin
 
 def _run(url: str, source: dict[str, Any], rows: int) -> dict[str, Any]:
     config = {"type": "custom", "item_schema": {"type": "object"}, "include_sample_schema": True}
-    created = _ask(f"{url}/v1/evals", {"data_source_config": config, "testing_criteria": [EXACT, SIMILAR]})
+    created = ask(f"{url}/v1/evals", {"data_source_config": config, "testing_criteria": [EXACT, SIMILAR]})
     began = time.perf_counter()
-    run = _ask(f"{url}/v1/evals/{created['id']}/runs", {"data_source": {"type": "jsonl", "source": source}})
+    run = ask(f"{url}/v1/evals/{created['id']}/runs", {"data_source": {"type": "jsonl", "source": source}})
     path = f"{url}/v1/evals/{created['id']}/runs/{run['id']}"
     while run["status"] in ("queued", "in_progress"):
         if time.perf_counter() - began > LIMIT_S:
             raise process.TookTooLong(f"a run of {rows:,} rows took longer than {LIMIT_S} s")
         time.sleep(0.05)
-        run = _ask(path)
+        run = ask(path)
     seconds = time.perf_counter() - began
     if run["status"] != "completed" or run["result_counts"]["total"] != rows:
         raise process.ProcessFailed(f"the run ended {run['status']}: {run['error']}, {run['result_counts']}")
@@ -162,7 +162,7 @@ def _run(url: str, source: dict[str, Any], rows: int) -> dict[str, Any]:
 
 def _page_ms(url: str, run: dict[str, Any]) -> tuple[list[float], list[float]]:
     """Milliseconds for pages of 100 output items: the first ones, and the last before the end."""
-    ends = _ask(f"{run['path']}/output_items?limit=100&order=desc")["data"][-1]["id"]
+    ends = ask(f"{run['path']}/output_items?limit=100&order=desc")["data"][-1]["id"]
     first, last = [], []
     for _ in range(15):
         first.append(_timed(f"{run['path']}/output_items?limit=100"))
@@ -172,23 +172,23 @@ def _page_ms(url: str, run: dict[str, Any]) -> tuple[list[float], list[float]]:
 
 def _timed(url: str) -> float:
     began = time.perf_counter()
-    _ask(url)
+    ask(url)
     return 1000 * (time.perf_counter() - began)
 
 
 def _upload(url: str, rows: int) -> str:
     lines = b"".join(
         json.dumps({"item": row["item"], "sample": {"output_text": row["sample"]}}).encode() + b"\n"
-        for row in map(_row, range(rows))
+        for row in map(new_row, range(rows))
     )
     head = b'--b\r\nContent-Disposition: form-data; name="%b"'
     body = head % b"purpose" + b"\r\n\r\nevals\r\n" + head % b"file" + b'; filename="rows.jsonl"\r\n\r\n' + lines
     kind = {"content-type": "multipart/form-data; boundary=b"}
-    file_id: str = _ask(f"{url}/v1/files", body + b"\r\n--b--\r\n", kind)["id"]
+    file_id: str = ask(f"{url}/v1/files", body + b"\r\n--b--\r\n", kind)["id"]
     return file_id
 
 
-def _ask(url: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+def ask(url: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers or {})  # noqa: S310  # our own server's address
     with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:  # noqa: S310
@@ -196,10 +196,10 @@ def _ask(url: str, body: Any = None, headers: dict[str, str] | None = None) -> A
 
 
 def _peak_mb(url: str) -> float:
-    return float(Path(f"/proc/{_pids[url]}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return float(Path(f"/proc/{pids[url]}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
-_pids: dict[str, int] = {}
+pids: dict[str, int] = {}
 
 
 @contextlib.contextmanager
@@ -208,7 +208,7 @@ def serving(home: Path) -> Iterator[str]:
     home.mkdir(exist_ok=True)
     command = [str(Path(sys.executable).with_name("fairmark")), "serve", "--port", "0"]
     with _started(command, home) as (url, pid):
-        _pids[url] = pid
+        pids[url] = pid
         yield url
 
 

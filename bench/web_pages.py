@@ -29,7 +29,7 @@ GRADERS: list[dict[str, Any]] = [
     {"type": "text_similarity", "name": "fuzzy", "evaluation_metric": "fuzzy_match", "pass_threshold": 0.8},
     {"type": "text_similarity", "name": "rouge", "evaluation_metric": "rouge_l", "pass_threshold": 0.5},
 ]
-# When the browser has drawn the first text, and the greatest part so far.
+# When the browser has drawn the first text or picture.
 PAINTED = """() => new Promise(done => {
   new PerformanceObserver(list => {
     const found = list.getEntries().find(each => each.name === "first-contentful-paint");
@@ -41,10 +41,12 @@ PAINTED = """() => new Promise(done => {
 def main(rows: int = ROWS) -> Report:
     with tempfile.TemporaryDirectory() as name, serving(Path(name)) as url:
         path = _run(url, rows)
-        return Report("web_pages", f"The page of a run of {rows:,} rows, SQLite, loopback.", list(_measure(url, path)))
+        return Report(
+            "web_pages", f"The page of a run of {rows:,} rows, SQLite, loopback.", list(_measure(url, path, rows))
+        )
 
 
-def _measure(url: str, path: str) -> Iterator[Line]:
+def _measure(url: str, path: str, rows: int) -> Iterator[Line]:
     at_most = Required("at most", 1000)
     addresses = {
         "the page": path,
@@ -54,7 +56,7 @@ def _measure(url: str, path: str) -> Iterator[Line]:
         "rows that one criterion failed, by another's reward": f"{path}?criterion=2-fail&sort=-3",
         "by reward, highest first": f"{path}?sort=-2",
         "the last page": f"{path}?at=last",
-        "a search that finds the last row": f"{path}?q=answer%20number%20{ROWS - 1}",
+        "a search that finds the last row": f"{path}?q=answer%20number%20{rows - 1}",
     }
     first = _get(url + path)
     yield Line("the page for the first time", first[0], "ms", required=at_most)

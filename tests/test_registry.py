@@ -178,6 +178,61 @@ def test_an_answer_that_was_on_its_way_when_all_was_forgotten_is_not_remembered(
     asyncio.run(ask())
 
 
+def test_many_who_ask_at_once_share_one_look(registry: Registry, shelf: Shelf) -> None:
+    async def ask() -> None:
+        shelf.gate = asyncio.Event()
+        looking = [asyncio.create_task(registry.spec("a", REFERENCE)) for _ in range(50)]
+        other = asyncio.create_task(registry.spec("b", REFERENCE))
+        while len(shelf.asked) < 2:
+            await asyncio.sleep(0)
+        looking[0].cancel()  # whoever began it may go away
+        shelf.gate.set()
+        specs = await asyncio.gather(*looking[1:])
+        assert all(each is specs[0] for each in specs)
+        with pytest.raises(InvalidGrader):
+            await other
+        assert len(shelf.asked) == 2
+
+    asyncio.run(ask())
+
+
+def test_who_asks_after_all_was_forgotten_shares_no_look_from_before(registry: Registry, shelf: Shelf) -> None:
+    async def ask() -> None:
+        shelf.gate = asyncio.Event()
+        before = asyncio.create_task(registry.spec("a", REFERENCE))
+        while not shelf.asked:
+            await asyncio.sleep(0)
+        shelf.graders["a", "exact-match"] = (2, EXACT)
+        registry.forget()
+        after = asyncio.create_task(registry.spec("a", REFERENCE))
+        while len(shelf.asked) < 2:
+            await asyncio.sleep(0)
+        shelf.gate.set()
+        assert [(await each).registered[0]["version"] for each in (before, after)] == [1, 2]
+        assert version_remembered(registry) == 2
+
+    def version_remembered(registry: Registry) -> int:
+        kept = registry.remembered("a", REFERENCE, itself)
+        assert kept is not None
+        return int(kept.registered[0]["version"])
+
+    asyncio.run(ask())
+
+
+def test_a_look_that_fails_is_told_to_all_who_wait_and_tried_again_by_the_next(
+    registry: Registry, shelf: Shelf
+) -> None:
+    async def ask() -> None:
+        lost = {**REFERENCE, "key": "lost"}
+        done = await asyncio.gather(*(registry.spec("a", lost) for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in done] == [InvalidGrader] * 3
+        assert len(shelf.asked) == 1
+        shelf.graders["a", "lost"] = (1, EXACT)
+        assert (await registry.spec("a", lost)).registered[0]["key"] == "lost"
+
+    asyncio.run(ask())
+
+
 def test_what_is_made_of_a_spec_is_remembered_as_long_and_apart(registry: Registry, clock: Clock) -> None:
     def name(spec: GraderSpec) -> str:
         return spec.name

@@ -20,10 +20,9 @@ const result = await build({
 await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.esm.js"], format: "esm", outfile: join(target, "uplot.js") });
 copyFileSync("node_modules/uplot/dist/uPlot.min.css", join(target, "uplot.css"));
 copyFileSync("node_modules/htmx.org/dist/htmx.min.js", join(target, "htmx.js"));
-await build({ ...common, bundle: false, entryPoints: ["node_modules/htmx-ext-sse/dist/sse.js"], outfile: join(target, "htmx-sse.js") });
 
 // The licences of all that is inside, in one file beside it.
-const inside = new Set(["htmx.org", "htmx-ext-sse", "uplot"]);
+const inside = new Set(["htmx.org", "uplot"]);
 for (const path of Object.keys(result.metafile.inputs)) {
   const found = path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//);
   if (found) inside.add(found[1]);

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,6 +12,9 @@ from fairmark.parse import Grader, parse, read
 from fairmark.references import TYPE, Reference, Registered, Wanted
 from fairmark.settings import Settings, settings
 from fairmark.spec import GraderSpec
+
+if TYPE_CHECKING:
+    import asyncio
 
 REMEMBERED_S = 2.0
 """How long an answer is remembered: a change made by another process counts at most this much later."""
@@ -62,6 +65,7 @@ class Registry:
     def __init__(self, find: Find, memory: Memory | None = None) -> None:
         self._find = find
         self._memory = memory or Memory()
+        self._making: dict[Any, asyncio.Task[Any]] = {}
 
     async def expand(self, project: str, grader: Mapping[str, Any]) -> dict[str, Any]:
         """The grader without references, each replaced by what it stands for now.
@@ -78,12 +82,24 @@ class Registry:
         return None if kept is None else kept.value
 
     async def made(self, project: str, grader: Grader, make: Callable[[GraderSpec], T]) -> T:
-        """What `make` makes of the grader's spec. Raises InvalidGrader, and what `make` raises."""
-        expanded = await self._expand(project, read(grader))
-        made = make(parse(expanded.value))
+        """What `make` makes of the grader's spec. Raises InvalidGrader, and what `make` raises.
+
+        Who asks for what is being made just now waits for the same: when an answer is no longer remembered, hundreds
+        may ask at once.
+        """
+        import asyncio  # not for those who never use a reference
+
         key = _key(grader)
-        if key is not None and len(key) <= REMEMBERED_BYTES:
-            self._memory.put((project, key, make), Answer(made, expanded.asked_at))
+        if key is None or len(key) > REMEMBERED_BYTES:
+            alone: T = (await self._make(project, grader, make)).value
+            return alone
+        place = (project, key, make)
+        making = self._making.get(place)
+        if making is None or making.get_loop() is not asyncio.get_running_loop():  # a fork has a loop of its own
+            making = asyncio.create_task(self._remember(place, grader))
+            self._making[place] = making
+            making.add_done_callback(lambda done: self._made(place, done))
+        made: T = await asyncio.shield(making)  # who goes away leaves it to the others
         return made
 
     async def spec(self, project: str, grader: Grader) -> GraderSpec:
@@ -91,15 +107,31 @@ class Registry:
         return await self.made(project, grader, itself)
 
     def forget(self) -> None:
-        """Something was changed: it counts at once, also for what is being looked up just now."""
+        """Something was changed: it counts at once, also where something is being looked up just now."""
         self._memory.clear()
+        self._making.clear()
+
+    async def _remember(self, place: Any, grader: Grader) -> Any:
+        project, _, make = place
+        answer = await self._make(project, grader, make)
+        self._memory.put(place, answer)
+        return answer.value
+
+    def _made(self, place: Any, done: "asyncio.Task[Any]") -> None:
+        if self._making.get(place) is done:
+            del self._making[place]
+        if not done.cancelled():
+            done.exception()  # which is nobody's where all who asked have gone
+
+    async def _make(self, project: str, grader: Grader, make: Callable[[GraderSpec], Any]) -> Answer:
+        expanded = await self._expand(project, read(grader))
+        return expanded._replace(value=make(parse(expanded.value)))
 
     async def _expand(self, project: str, grader: Mapping[str, Any]) -> Answer:
         found = await self._look_up(project, references.find(grader))
         known = found.value
-        if (
-            grader.get("type") == TYPE
-        ):  # it may lead to a multi with references in it, and those lead to no further ones
+        if grader.get("type") == TYPE:
+            # It may lead to a multi with references in it, and those lead to no further ones.
             (registered,) = known.values()
             inside = await self._look_up(project, references.find(registered.grader))
             found = Answer({**known, **inside.value}, min(found.asked_at, inside.asked_at))

@@ -17,7 +17,7 @@ from tests.web.forms import get
 
 VENDOR = assets.FOLDER / "vendor"
 # Compressed kilobytes that what we did not write may have.
-MOST_KB = {"codemirror.js": 150, "htmx.js": 18, "htmx-sse.js": 2, "uplot.js": 25, "uplot.css": 2, "LICENSES.txt": 5}
+MOST_KB = {"codemirror.js": 150, "htmx.js": 18, "uplot.js": 25, "uplot.css": 2, "LICENSES.txt": 5}
 
 
 @pytest.mark.parametrize("name", sorted(assets.files()))
@@ -53,7 +53,7 @@ def test_what_is_vendored_has_its_licence_and_its_exact_version() -> None:
     pinned = json.loads((ROOT / "scripts/assets/package.json").read_text())["dependencies"]
     licences = (VENDOR / "LICENSES.txt").read_text()
     notice = (ROOT / "NOTICE").read_text()
-    for name in ("@codemirror/view", "@lezer/python", "htmx.org", "htmx-ext-sse", "uplot"):
+    for name in ("@codemirror/view", "@lezer/python", "htmx.org", "uplot"):
         assert re.fullmatch(r"\d+\.\d+\.\d+", pinned[name])
         assert f"{name} {pinned[name]}\n" in licences
     for name in ("CodeMirror", "Lezer", "htmx", "uPlot"):
@@ -135,7 +135,7 @@ def test_json_that_is_wrong_is_marked_where_it_is(page: Page) -> None:
     expect(page.locator(".cm-lintPoint-error")).to_be_attached()
 
 
-def test_charts_and_live_events_load_under_our_policy(page: Page) -> None:
+def test_charts_are_drawn_under_our_policy(page: Page) -> None:
     page.goto("/evals")
     drawn = """async url => {
         const { default: uPlot } = await import(url);
@@ -144,10 +144,3 @@ def test_charts_and_live_events_load_under_our_policy(page: Page) -> None:
         return document.querySelectorAll(".uplot canvas").length;
     }"""
     assert page.evaluate(drawn, assets.url("vendor/uplot.js")) == 1
-    loaded = """url => new Promise(done => {
-        const script = document.createElement("script");
-        script.src = url;
-        script.onload = () => done(typeof htmx);
-        document.head.append(script);
-    })"""
-    assert page.evaluate(loaded, assets.url("vendor/htmx-sse.js")) == "object"

@@ -242,7 +242,7 @@ def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server, page: P
     expect(page.get_by_text("--data @a-b-test-x.json")).to_be_visible()
 
 
-def test_many_runs_have_pages_and_the_chart_shows_the_last_hundred(start: Start, open_window: Open) -> None:
+def test_many_runs_have_pages_and_the_chart_shows_more_than_the_page(start: Start, open_window: Open) -> None:
     server = start()
     made = new_eval(server, "Many runs")
     for number in range(1, 25):

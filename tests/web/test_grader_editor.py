@@ -120,6 +120,7 @@ def test_a_label_model_has_its_labels_line_by_line(page: Page) -> None:
     page.goto("/graders/new/label_model")
     name_it(page, "Mood")
     page.get_by_label("Labels", exact=True).fill("good\nbad\n")
+    expect(status(page)).to_have_text("2 problems")
     expect(problem(page, "passing_labels")).to_be_empty()  # nobody has been there yet
     page.get_by_label("Passing labels").fill("good\nawful")
     expect(problem(page, "passing_labels")).to_contain_text('"awful" is not one of the labels: good, bad.')
@@ -169,6 +170,7 @@ def test_examples_for_a_judge_are_written_moved_saved_and_read_back(
     page.get_by_role("button", name="Add a passing example").click()
     page.get_by_role("group", name="example 3").get_by_role("button", name="Remove this example").click()
     expect(status(page)).to_have_text("Valid")
+    page.evaluate("scrollTo(0, 0)")
     check_page(window, "grader-examples")
     found = save(page, key)["grader"]
     assert found["examples"] == [

@@ -103,7 +103,7 @@ def test_names_servers_and_spending_are_shown_and_no_secret(
     expect(servers.get_by_role("row").filter(has_text="house/…")).to_contain_text("set")
     spent = page.get_by_role("region", name="Usage of each model")
     large = spent.get_by_role("row").filter(has_text="large-2026-02")
-    # Five questions of 100 and 20 tokens, at $2.50 and $10 a million; two of them in a run that asked another model too.
+    # Five questions of 100 and 20 tokens, at $2.50 and $10 a million; two in a run that asked another model too.
     expect(large).to_contain_text("500")
     expect(large).to_contain_text("$0.0014")
     expect(large).to_contain_text("and its part of $0.0009")

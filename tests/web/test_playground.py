@@ -124,7 +124,7 @@ def test_prints_errors_and_flags_are_shown(page: Page) -> None:
     grader(page, {"type": "python", "name": "code", "source": source})
     payload(page, {}, "Paris")
     results = run(page)
-    expect(results).to_contain_text("Could not grade")
+    expect(results).to_contain_text("It could not be graded")
     expect(results).to_contain_text("KeyError")
     expect(results).to_contain_text("seen Paris")
     results.get_by_text("The whole result as JSON").click()

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from fairmark.durable.engine import RUNS_AT_ONCE
+from fairmark.server.serve import FINISH_WITHIN_S
 from fairmark.store import Run
 from fairmark.web.progress import Progress
 from tests.server.client import Server, wait_for
@@ -149,8 +151,26 @@ def test_the_server_ends_although_somebody_looks(world: Geography, follow: Follo
     assert stream.next() is not None
     started = time.monotonic()
     assert world.stop() == 0
-    assert time.monotonic() - started < 15  # seconds; it would wait 20 for a request in flight
+    assert time.monotonic() - started < FINISH_WITHIN_S  # it is not waited for
     assert stream.rest() == []
+
+
+def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(world: Geography, open_window: Open) -> None:
+    world.house.latency_s = 600
+    others = [world.start(1) for _ in range(RUNS_AT_ONCE)]
+    file = world.upload(b'{"item": {"question": "x", "n": 1}}\n').json()["id"]
+    source = {"type": "jsonl", "source": {"type": "file_id", "id": file}}
+    path = f"{world.eval}/runs/{world.post(f'/v1{world.eval}/runs', {'data_source': source}).json()['id']}"
+    page = open_window(world).page
+    page.goto(path)
+    expect(page.get_by_label("How it went")).to_contain_text("waiting for its turn")
+    assert world.request("DELETE", f"/v1/files/{file}").status == 200
+    for other in others:
+        world.post(f"/v1{other}", {})  # canceled
+    expect(page.get_by_text("The run stopped before its end.")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("alert")).to_contain_text(file)
+    expect(page.get_by_text("This run has no rows")).to_be_visible()
+    check_accessible(page)
 
 
 def test_without_script_the_page_of_a_run_that_goes_on_loads_itself_again(world: Geography) -> None:

@@ -18,6 +18,7 @@ app = typer.Typer(
     help="List the judge models that are configured, try one, fetch one to run here.",
 )
 
+
 @app.command("list")
 def list_() -> None:
     """List the configured models, aliases and providers, and the models that can run on this machine.

@@ -1,7 +1,8 @@
 """The rows of a run as its page shows them: chosen, sorted, searched, and paged by position.
 
-Every page without a search is found by an index and costs the same wherever it is. A search reads rows until its page
-is full or its time is up, and then tells where to go on.
+A page is found by an index and costs the same wherever it is. Two kinds of views look at rows in vain: those sorted by
+one criterion and chosen by another, of which each row is one more look into an index; and those that search a text, which
+read rows until their page is full or their time is up, and then tell where to go on.
 """
 
 import math
@@ -51,8 +52,6 @@ Outcome = Literal["pass", "fail", "error", "skip"]
 # What was not graded has no score to sort by, and comes last in both directions.
 _UNGRADED = ("error", "skip")
 _SEGMENTS = [GRADED, (ERROR,), (SKIP,)]
-
-
 _STORED = select(items.c.idx, items.c.status, items.c.body)
 
 
@@ -189,7 +188,7 @@ class Rows:
         query = select(scores.c.outcome, scores.c.score).where(
             scores.c.run_seq == run.seq,
             scores.c.criterion == view.sort,
-            scores.c.outcome.in_(range(len(OUTCOMES))),
+            scores.c.outcome.in_(STATUSES),
             scores.c.idx == idx,
         )
         async with self._database.read() as connection:

@@ -1,6 +1,7 @@
 """Two runs of an eval side by side: what differs for each criterion, how sure that is, and which rows flipped."""
 
 import math
+from collections import OrderedDict
 from typing import Any, NamedTuple, get_args
 from urllib.parse import urlencode
 
@@ -26,6 +27,7 @@ LONGEST_TEXT = 4_000
 """Of each sample; the row's own page has all of it."""
 LONGEST_FIELD = 600
 FIELDS_SHOWN = 8
+TOTALS_REMEMBERED = 500
 SIGNIFICANT = 0.05
 CHANGES: tuple[Change, ...] = get_args(Change)
 MOVED = "moved"
@@ -176,8 +178,20 @@ def _change(given: str) -> Any:
     return given or None
 
 
+_remembered: OrderedDict[tuple[str, str, int], Totals] = OrderedDict()
+"""The last ones of runs that have ended: of long runs they take a second, and every page of rows needs them."""
+
+
 async def _totals(request: Request, first: Run, second: Run, index: int) -> Totals:
-    return await state(request).store.comparison.totals(first, second, (index, index))
+    key = (first.id, second.id, index)
+    known = _remembered.get(key)
+    if known is None:
+        known = await state(request).store.comparison.totals(first, second, (index, index))
+        if not {first.status, second.status} & {"queued", "in_progress"}:
+            _remembered[key] = known
+            while len(_remembered) > TOTALS_REMEMBERED:
+                _remembered.popitem(last=False)
+    return known
 
 
 def _verdicts(eval_: Eval, first: Run, second: Run, totals: list[Totals]) -> list[Verdict]:

@@ -152,7 +152,7 @@ async def check(request: Request) -> Response:
             checks = await _checks(source, in_sandbox=bool(given.get("sandbox")) and not problems)
             functions.append({"path": path, "checks": [each._asdict() for each in checks]})
             if not checks[-1].passed and not any(where == path for where, _ in problems):
-                problems.append((path, f"{checks[-1].name}: {checks[-1].message}"))
+                problems.append((path, f"{checks[-1].name}: {_last_line(checks[-1].message)}"))
     return answer(
         {
             "valid": not problems,
@@ -175,6 +175,11 @@ def _static(source: str) -> Iterator[Check]:
         yield from static_checks(source)
     except CheckFailed as failure:
         yield failure.check
+
+
+def _last_line(message: str) -> str:
+    """What a traceback comes down to; the whole of it stands with its check."""
+    return next(reversed(message.strip().splitlines()), "")
 
 
 def _warning(text: str) -> dict[str, str]:

@@ -208,7 +208,7 @@ def _uses(request: Request, grader: Grader) -> list[tuple[str, str, str]]:
     reference = jsontext.write({"type": "registered", "key": grader.key})
     call = jsontext.write({"grader": {"type": "registered", "key": grader.key}, "model_sample": "…", "item": {}})
     return [
-        ("In an eval, or in a multi grader", "As a criterion. It means the newest version of the day.", reference),
+        ("In an eval, or in a multi grader", 'Always in its newest version, unless a "version" is added.', reference),
         ("On the command line", "", f"fairmark eval data.jsonl --grader key:{grader.key}"),
         ("In Python", "", f"fairmark.grade({reference}, sample, item)"),
         ("Over HTTP", "", f"curl {base_url(request)}/v1/fine_tuning/alpha/graders/run -d '{call}'"),

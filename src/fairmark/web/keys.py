@@ -103,4 +103,5 @@ async def _page(request: Request, status: int = 200, mine: str | None = None, **
 
 def _in_order(keys: Sequence[Key]) -> list[Key]:
     """Those that open something first, and of each the newest."""
-    return sorted(keys[::-1], key=lambda key: key.revoked_at is not None)
+    newest = list(reversed(keys))
+    return [*(key for key in newest if key.revoked_at is None), *(key for key in newest if key.revoked_at is not None)]

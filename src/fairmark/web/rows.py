@@ -119,12 +119,11 @@ def _read(item: Item, criteria: Sequence[dict[str, Any]]) -> Whole:
         if each.id in results
     ]
     fields = [
-        _field(room, name, value)
-        for name, value in list(body["datasource_item"].items())[: outputs.MOST_MESSAGES]
+        _field(room, name, value) for name, value in list(body["datasource_item"].items())[: outputs.MOST_MESSAGES]
     ]
     asked = room.messages(sample["input"])
     is_cut = room.is_cut or len(body["datasource_item"]) > outputs.MOST_MESSAGES
-    about = {name: sample.get(name) for name in ("model", "finish_reason", "usage", "error", "temperature", "seed")}
+    about = {name: sample.get(name) for name in ("model", "finish_reason", "usage", "error")}
     return Whole(item.status, body["created_at"], fields, asked, said, about, judged, is_cut)
 
 

@@ -64,7 +64,7 @@ def _without(value: Any, path: str, apart: frozenset[str]) -> Any:
     """The value with a note in the place of each text that is compared by itself."""
     match value:
         case str() if path in apart:
-            count = value.count("\n") + 1
+            count = len(value.splitlines())
             return f"… {count} lines, compared below" if count > 1 else value
         case dict():
             return {key: _without(each, f"{path}.{key}" if path else str(key), apart) for key, each in value.items()}

@@ -129,9 +129,9 @@ function ordered(grader, names) {
   return made;
 }
 
-/** A textarea as an editor, once it can be seen. */
-function textEditor(textarea, changed, readOnly) {
-  const view = edit(textarea, { language: textarea.dataset.language, readOnly, onChange: changed, check: textarea.dataset.language === "json" ? async () => [] : null });
+/** A textarea as an editor. */
+function textEditor(textarea, changed, readOnly, check = null) {
+  const view = edit(textarea, { language: textarea.dataset.language, readOnly, onChange: changed, check });
   return {
     view,
     get: () => textarea.value,
@@ -239,7 +239,9 @@ const WIDGETS = {
   },
 
   json: (host, { changed, readOnly, path }) => {
-    const made = textEditor(host.querySelector("textarea"), changed, readOnly);
+    // The editor asks by itself after each change: what was found then still holds for the same text.
+    let marks = { text: "", found: [] };
+    const made = textEditor(host.querySelector("textarea"), changed, readOnly, async (text) => (marks.text === text ? marks.found : []));
     let value = NOTHING;
     return {
       set: (given) => {
@@ -255,10 +257,13 @@ const WIDGETS = {
           throw new Unreadable(path.split("."), `this is not JSON: ${error.message}`);
         }
       },
-      mark: (problems) =>
-        showProblems(made.view, problems.map(({ message, rest, isWarning }) => ({
+      mark: (problems) => {
+        const found = problems.map(({ message, rest, isWarning }) => ({
           ...locate(made.get(), rest), severity: isWarning ? "warning" : "error", message,
-        }))),
+        }));
+        marks = { text: made.get(), found };
+        showProblems(made.view, found);
+      },
       empty: {},
     };
   },

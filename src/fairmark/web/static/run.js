@@ -11,7 +11,9 @@ function follow() {
   source.addEventListener("progress", (event) => {
     live.innerHTML = event.data; // a template's, like the rest of the page
   });
-  source.addEventListener("rows", () => htmx.ajax("GET", here(), { target: "#results" }));
+  source.addEventListener("rows", () => {
+    for (const target of ["#results", "#criteria"]) htmx.ajax("GET", here(), { target });
+  });
   source.addEventListener("ended", () => {
     source.close();
     htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
