@@ -44,6 +44,7 @@ LAYERS = [
     "parse",
     "settings",
     "eventloop",
+    "connection",
     "store",
     "registry",
     "lookup",

@@ -153,7 +153,7 @@ def test_nothing_is_sent_for_a_function_without_source(home: Path) -> None:
         (Status(500, "It failed.", "internal_error"), "answered 500: It failed."),
         (Status(503, "Try again.", "store_unavailable"), "answered 503: Try again."),
         (Status(429, "Too many requests.", "rate_limit_exceeded"), "answered 429: Too many requests."),
-        (Cut("before"), "it closed the connection before it answered"),
+        (Cut("before"), "the server closed the connection before it answered"),
         (Cut("body"), "the connection was cut in the middle of the answer"),
     ],
 )

@@ -16,6 +16,7 @@ from fairmark import eventloop, jsontext
 from fairmark.client.answers import understood
 from fairmark.client.backend import Json
 from fairmark.client.errors import ServerFailed
+from fairmark.connection import why_it_failed
 from fairmark.endpoints import Offline, Online
 from fairmark.judges.client import proxy_for
 
@@ -154,7 +155,7 @@ class Remote:
         except TimeoutError:
             raise ServerFailed(f"{self._place} gave no answer within {deadline_s:g} s.") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ServerFailed(self._hide(f"{self._place}: {_reason(error)}.")) from None
+            raise ServerFailed(self._hide(f"{self._place}: {why_it_failed(error)}.")) from None
         if 300 <= status < 400:
             raise ServerFailed(f"{self._place} answered {status} and points elsewhere. Give that address as base_url.")
         try:
@@ -238,17 +239,3 @@ def _checked_key(given: Any) -> str | None:
     if not isinstance(given, str) or not re.fullmatch(r"[!-~]+", given):
         raise ValueError("api_key: it takes printable ASCII characters without spaces.")
     return given
-
-
-def _reason(error: Exception) -> str:
-    match error:
-        case aiohttp.ClientConnectorError():
-            number = error.os_error.errno or 0
-            why = os.strerror(number) if number > 0 else error.os_error.strerror or error.os_error
-            return f"cannot connect to {error.host}:{error.port} ({why})"
-        case aiohttp.ServerDisconnectedError():
-            return "it closed the connection before it answered"
-        case aiohttp.ClientPayloadError():
-            return "the connection was cut in the middle of the answer"
-        case _:
-            return str(error) or type(error).__name__

@@ -2,8 +2,7 @@
 
 import json
 import math
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from fairmark import jsontext
@@ -24,15 +23,6 @@ def decode(data: bytes) -> Any:
             return json.loads(data)
         except (ValueError, RecursionError):
             raise ValueError(f"not JSON: {error}") from None
-
-
-def asked_pause(headers: Mapping[str, str]) -> float | None:
-    """How long the server asks us to wait; None where it does not say so in seconds."""
-    try:
-        pause = float(headers.get("Retry-After", ""))
-    except ValueError:
-        return None
-    return max(0.0, pause) + random.uniform(0.0, 0.1) if math.isfinite(pause) else None
 
 
 def read_outcome(hide: Callable[[str], str], response: Any, seconds: float) -> Outcome:

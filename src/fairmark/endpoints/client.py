@@ -13,8 +13,9 @@ import aiohttp
 from yarl import URL
 
 from fairmark import jsontext
+from fairmark.connection import asked_pause_s, why_it_failed
 from fairmark.endpoints.addresses import Allowed, literal
-from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, asked_pause, decode, read_outcome
+from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, decode, read_outcome
 from fairmark.endpoints.base import Target
 from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
 from fairmark.errors import EndpointFailed, EndpointUnresponsive, GradingFailed, JudgeFailed
@@ -265,7 +266,7 @@ class Client:
             size = f"{limit >> 20} MiB"
             raise EndpointFailed(f"the endpoint {place.name} answered with more than {size}.") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            message = call.hide(f"the endpoint {place.name}: {_reason(error)}.")
+            message = call.hide(f"the endpoint {place.name}: {why_it_failed(error)}.")
             place.breaker.failed(message)
             raise _Retry(EndpointUnresponsive(message)) from None
         return _Reply(_understood(call, path, status, headers, data), time.perf_counter() - started)
@@ -344,20 +345,14 @@ def _understood(call: _Call, path: str, status: int, headers: Any, data: bytes) 
             place.breaker.answered()  # it lives
         else:
             place.breaker.failed(message)
-        raise _Retry(EndpointUnresponsive(message), asked_pause(headers), too_much=status in (429, 503))
+        raise _Retry(EndpointUnresponsive(message), _pause_s(headers), too_much=status in (429, 503))
     place.breaker.answered()
     if 300 <= status < 400:
         message = f"the endpoint {place.name} answered {status} and points elsewhere; redirects are not followed."
     raise _Refused(status, EndpointFailed(message))
 
 
-def _reason(error: Exception) -> str:
-    match error:
-        case aiohttp.ClientConnectorError():
-            return f"cannot connect to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})"
-        case aiohttp.ServerDisconnectedError():
-            return "the server closed the connection before it answered"
-        case aiohttp.ClientPayloadError():
-            return "the connection was cut in the middle of the answer"
-        case _:
-            return str(error) or type(error).__name__
+def _pause_s(headers: Mapping[str, str]) -> float | None:
+    """What the server asks for, and a little more: those who were turned away together do not come back together."""
+    asked = asked_pause_s(headers)
+    return None if asked is None else asked + random.uniform(0.0, 0.1)

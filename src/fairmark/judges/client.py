@@ -4,7 +4,6 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -13,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from fairmark import jsontext
+from fairmark.connection import asked_pause_s, why_it_failed
 from fairmark.errors import JudgeFailed, JudgeTimedOut
 from fairmark.judgement import NO_USAGE, Usage
 from fairmark.judges.limits import Breaker, Gate
@@ -178,7 +178,7 @@ class Client:
             breaker.answered()
             raise JudgeFailed(f"{model.name}: the answer is larger than {MOST_BYTES // 1_000_000} MB.") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            message = provider.hide(f"{model.name}: {_reason(error)}.")
+            message = provider.hide(f"{model.name}: {why_it_failed(error)}.")
             breaker.failed(message)
             raise _Retry(JudgeFailed(message)) from None
         for secret in provider.secrets:  # a server may repeat it anywhere, the judge's own words included
@@ -259,42 +259,13 @@ def _understood(
     if status in RETRIED and not (isinstance(error, dict) and error.get("code") == "insufficient_quota"):
         if status == 429:
             breaker.answered()  # it lives
-            raise _Retry(JudgeFailed(message), _retry_after(headers), too_much=True)
+            raise _Retry(JudgeFailed(message), asked_pause_s(headers), too_much=True)
         breaker.failed(message)
-        raise _Retry(JudgeFailed(message), _retry_after(headers))
+        raise _Retry(JudgeFailed(message), asked_pause_s(headers))
     breaker.answered()
     if 300 <= status < 400:
         message = f"{model.name}: the server answered {status} and points elsewhere; redirects are not followed."
     raise Rejected(message, status, error if isinstance(error, dict) else {})
-
-
-def _retry_after(headers: Any) -> float | None:
-    """How long the server asks us to wait; None where it does not say."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            return max(0.0, float(value) / unit)
-        except ValueError:
-            pass
-        try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-        except (ValueError, TypeError):
-            continue
-    return None
-
-
-def _reason(error: Exception) -> str:
-    match error:
-        case aiohttp.ClientConnectorError():
-            return f"cannot connect to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})"
-        case aiohttp.ServerDisconnectedError():
-            return "the server closed the connection before it answered"
-        case aiohttp.ClientPayloadError():
-            return "the connection was cut in the middle of the answer"
-        case _:
-            return str(error) or type(error).__name__
 
 
 def usage_of(reply: dict[str, Any]) -> Usage:

@@ -1,0 +1,42 @@
+"""For all who ask a server over HTTP: why it failed, in words, and when to come again."""
+
+import math
+import os
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+
+
+def why_it_failed(error: Exception) -> str:
+    """Of aiohttp's errors, what a person can do something with."""
+    match error:
+        case aiohttp.ClientConnectorError():
+            number = error.os_error.errno or 0
+            why = os.strerror(number) if number > 0 else error.os_error.strerror or error.os_error
+            return f"cannot connect to {error.host}:{error.port} ({why})"
+        case aiohttp.ServerDisconnectedError():
+            return "the server closed the connection before it answered"
+        case aiohttp.ClientPayloadError():
+            return "the connection was cut in the middle of the answer"
+        case _:
+            return str(error) or type(error).__name__
+
+
+def asked_pause_s(headers: Mapping[str, str]) -> float | None:
+    """How long the server asks us to wait, in seconds or until a date; None where it does not say."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            pause = float(value) / unit
+        except ValueError:
+            try:
+                pause = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, TypeError):
+                continue
+        if math.isfinite(pause):
+            return max(0.0, pause)
+    return None
