@@ -1,8 +1,8 @@
 """The rows of a run as its page shows them: chosen, sorted, searched, and paged by position.
 
 A page is found by an index and costs the same wherever it is. Two kinds of views look at rows in vain: those sorted by
-one criterion and chosen by another, of which each row is one more look into an index; and those that search a text, which
-read rows until their page is full or their time is up, and then tell where to go on.
+one criterion and chosen by another, of which each row is one more look into an index; and those that search a text,
+which read rows until their page is full or their time is up, and then tell where to go on.
 """
 
 import math

@@ -21,8 +21,8 @@ GRADED = (PASS, FAIL)
 """The outcomes whose score says something. An error or a skip has score 0."""
 
 STATUSES = {PASS: (PASS, FAIL, ERROR, SKIP), FAIL: (FAIL, ERROR, SKIP), ERROR: (ERROR,), SKIP: (ERROR, SKIP)}
-"""Which status an item may have that has this outcome by one criterion. Its status is the worst outcome of all: an error
-is worse than a skip, and that than a failure."""
+"""Which status an item may have that has this outcome by one criterion. Its status is its worst outcome: an error is
+worse than a skip, and that than a failure."""
 
 MOST_BINS = 1000
 

@@ -25,8 +25,14 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
     const isJson = node.querySelector("[data-sample-json]");
     const view = edit(item, { language: "json" });
     isJson.addEventListener("change", () => sample.classList.toggle("input--code", isJson.checked));
+    const toggle = node.querySelector("[data-payload-toggle]");
     const made = {
       node,
+      open(isOpen) {
+        toggle.setAttribute("aria-expanded", String(isOpen));
+        const preview = `${sample.value} · ${item.value}`.replace(/\s+/g, " ");
+        node.querySelector("[data-payload-preview]").textContent = preview.slice(0, 200);
+      },
       put([text, given]) {
         setText(view, text);
         isJson.checked = typeof given === "object";
@@ -39,6 +45,7 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
       },
       get: () => [item.value, isJson.checked ? { json: sample.value } : sample.value],
       tell(field, message) {
+        if (message) made.open(true);
         const slot = node.querySelector(`[data-${field}-problems]`);
         slot.replaceChildren(...(message ? [Object.assign(document.createElement("p"), { className: "field__error", textContent: message })] : []));
       },
@@ -48,6 +55,7 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
       node.remove();
       name();
     });
+    toggle.addEventListener("click", () => made.open(toggle.getAttribute("aria-expanded") === "false"));
     payloads.push(made);
     return made;
   }
@@ -74,6 +82,7 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
       node.querySelector("[data-payload-remove]").setAttribute("aria-label", `Remove payload ${index + 1}`);
     });
     place.classList.toggle("payloads__list--one", payloads.length === 1);
+    if (payloads.length === 1) payloads[0].open(true);
   }
 
   function clear() {
@@ -181,6 +190,7 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
     if (!answer) return;
     clear();
     for (const row of answer.rows) add(row);
+    for (const each of payloads) each.open(payloads.length === 1);
     sourceWords.textContent = answer.rows.length === 1 ? "Taken." : `${answer.rows.length} rows taken.`;
   });
 
@@ -200,7 +210,10 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
 
   run.addEventListener("click", tryThem);
   stop.addEventListener("click", () => asked?.abort());
-  panel.querySelector("[data-payload-add]").addEventListener("click", () => add(null).node.querySelector(".cm-content").focus());
+  panel.querySelector("[data-payload-add]").addEventListener("click", () => {
+    for (const each of payloads) each.open(false);
+    add(null).node.querySelector(".cm-content").focus();
+  });
   results.addEventListener("click", (event) => {
     const button = event.target.closest("[aria-controls]");
     if (!button) return;
