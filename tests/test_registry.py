@@ -43,6 +43,11 @@ class Shelf:
             await self.gate.wait()
         return found
 
+    async def was_asked(self, times: int) -> None:
+        async with asyncio.timeout(30):
+            while len(self.asked) < times:
+                await asyncio.sleep(0)
+
 
 @pytest.fixture
 def clock() -> Clock:
@@ -143,8 +148,7 @@ def test_the_time_counts_from_before_the_store_was_asked(registry: Registry, she
     async def ask() -> None:
         shelf.gate = asyncio.Event()
         looking = asyncio.create_task(registry.spec("a", REFERENCE))
-        while not shelf.asked:
-            await asyncio.sleep(0)
+        await shelf.was_asked(1)
         clock.now += 2.5  # a slow store: what it says may be as old as the question
         shelf.gate.set()
         await looking
@@ -167,8 +171,7 @@ def test_an_answer_that_was_on_its_way_when_all_was_forgotten_is_not_remembered(
     async def ask() -> None:
         shelf.gate = asyncio.Event()
         looking = asyncio.create_task(registry.spec("a", REFERENCE))
-        while not shelf.asked:
-            await asyncio.sleep(0)
+        await shelf.was_asked(1)
         shelf.graders["a", "exact-match"] = (2, EXACT)
         registry.forget()
         shelf.gate.set()
@@ -183,8 +186,7 @@ def test_many_who_ask_at_once_share_one_look(registry: Registry, shelf: Shelf) -
         shelf.gate = asyncio.Event()
         looking = [asyncio.create_task(registry.spec("a", REFERENCE)) for _ in range(50)]
         other = asyncio.create_task(registry.spec("b", REFERENCE))
-        while len(shelf.asked) < 2:
-            await asyncio.sleep(0)
+        await shelf.was_asked(2)
         looking[0].cancel()  # whoever began it may go away
         shelf.gate.set()
         specs = await asyncio.gather(*looking[1:])
@@ -200,13 +202,11 @@ def test_who_asks_after_all_was_forgotten_shares_no_look_from_before(registry: R
     async def ask() -> None:
         shelf.gate = asyncio.Event()
         before = asyncio.create_task(registry.spec("a", REFERENCE))
-        while not shelf.asked:
-            await asyncio.sleep(0)
+        await shelf.was_asked(1)
         shelf.graders["a", "exact-match"] = (2, EXACT)
         registry.forget()
         after = asyncio.create_task(registry.spec("a", REFERENCE))
-        while len(shelf.asked) < 2:
-            await asyncio.sleep(0)
+        await shelf.was_asked(2)
         shelf.gate.set()
         assert [(await each).registered[0]["version"] for each in (before, after)] == [1, 2]
         assert version_remembered(registry) == 2

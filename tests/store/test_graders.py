@@ -302,6 +302,20 @@ async def test_of_many_who_change_one_grader_each_makes_a_version_of_its_own(pla
     assert all(by_version[each.version] == each.grader for each in done if each is not None)
 
 
+async def test_who_changes_a_grader_while_another_deletes_it_leaves_nothing_behind(place: Place) -> None:
+    stores = await two(place)
+    for number in range(10):
+        await create(stores[0], "exact")
+        changes = [
+            stores[index % 2].graders.update("default", "exact", grader={**ONE, "description": f"{number} {index}"})
+            for index in range(6)
+        ]
+        *changed, gone = await asyncio.gather(*changes, stores[1].graders.delete("default", "exact"))
+        assert gone is not None
+        assert all(each is None or each.id == gone.id for each in changed)
+        assert await counted(stores[0]) == {"graders": 0, "grader_versions": 0, "grader_scores": 0}
+
+
 async def test_who_brings_a_pack_while_another_creates_one_of_its_keys_is_told_or_finds_it(place: Place) -> None:
     stores = await two(place)
     pack = [NewGrader(key, TWO, key) for key in "abcdef"]
