@@ -113,7 +113,7 @@ def test_the_commands_know_the_example(house: str) -> None:
 def test_the_document_of_the_server_describes_the_example(house: str) -> None:
     code = """
 from fairmark.server.schemas import schemas
-answer = schemas()["Grader"]["oneOf"][-1]
+answer = next(each for each in schemas()["Grader"]["oneOf"] if each["title"] == "regex_match")
 """
     found = answer(code, house)
     assert (found["title"], found["required"]) == ("regex_match", ["type", "input", "pattern"])
@@ -388,3 +388,10 @@ results = fairmark.grade_many({{"type": "mine"}}, [{{"item": {{}}, "sample": ""}
 answer = sorted({{result.reward for result in results}})
 """
     assert answer(code) == [0.25]
+
+
+def test_nobody_else_can_have_the_type_of_references(tmp_path: Path) -> None:
+    path = package(tmp_path, "shadow", "raise SystemExit", "registered = shadow:KIND")
+    code = "import fairmark.graders\nanswer = fairmark.graders.unusable_kinds()"
+    (told,) = answer(code, sys.executable, path)
+    assert "registered is Fairmark's own" in told

@@ -439,7 +439,7 @@ def test_a_pack_goes_from_one_project_to_another(ours: Project, theirs: Project,
 def test_a_wrong_pack_is_a_400_with_the_place_and_nothing_is_kept(ours: Project, body: Any, param: str) -> None:
     before = ours.keys()
     if body.get("graders"):
-        body["graders"].append({"key": "pack-right", "grader": EXACT})
+        body = {**body, "graders": [*body["graders"], {"key": "pack-right", "grader": EXACT}]}
     answer = ours.post("/v1/grader_pack", body)
     assert (answer.status, answer.error["param"]) == (400, param)
     assert ours.keys() == before

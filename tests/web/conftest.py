@@ -83,13 +83,21 @@ def page(server: Server, open_window: Open) -> Page:
     return open_window(server).page
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> Scheme:
-    found: Scheme = request.param
+Look = tuple[Scheme, Width]
+
+
+@pytest.fixture(params=[("light", "wide"), ("dark", "phone")], ids=lambda look: "-".join(look))
+def look(request: pytest.FixtureRequest) -> Look:
+    """Each colour scheme and each width once: what breaks in one of the other two pairs breaks in one of these."""
+    found: Look = request.param
     return found
 
 
-@pytest.fixture(params=["phone", "wide"])
-def width(request: pytest.FixtureRequest) -> Width:
-    found: Width = request.param
-    return found
+@pytest.fixture
+def scheme(look: Look) -> Scheme:
+    return look[0]
+
+
+@pytest.fixture
+def width(look: Look) -> Width:
+    return look[1]

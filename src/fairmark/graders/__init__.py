@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
-from fairmark import jsontext
+from fairmark import jsontext, references
 from fairmark.context import Context
 from fairmark.errors import InvalidGrader
 from fairmark.graders import custom, multi, string_check, text_similarity
@@ -154,7 +154,7 @@ def _elsewhere() -> "EntryPoints[Kind]":
 
     with _lock:
         if not _found:
-            _found.append(EntryPoints(GROUP, KINDS, _checked))
+            _found.append(EntryPoints(GROUP, {*KINDS, references.TYPE}, _checked))
         return _found[0]
 
 
