@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fairmark import handlebars
 from fairmark.errors import GradingFailed, InvalidGrader
 from fairmark.handlebars import Handlebars, Own
+from fairmark.handlebars.compiling import MOST_PROBLEMS
 
 VALUES: dict[str, Any] = {
     "text": "text",
@@ -223,7 +223,7 @@ def test_all_unknown_helpers_are_told_together_but_not_thousands() -> None:
     assert [problem.message[:7] for problem in caught.value.problems] == ["line 1:", "line 2:", "line 3:"]
     with pytest.raises(InvalidGrader) as caught:
         Handlebars("{{a b}}" * 5000)
-    assert len(caught.value.problems) == handlebars.MOST_PROBLEMS
+    assert len(caught.value.problems) == MOST_PROBLEMS
 
 
 class Thing:
