@@ -5,7 +5,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import endpoint, engine, evaluation, judges, metrics, registry, report, sandbox, scale, server, startup, web
+from bench import (
+    endpoint,
+    engine,
+    evaluation,
+    judges,
+    metrics,
+    registry,
+    report,
+    sandbox,
+    scale,
+    server,
+    startup,
+    web,
+    web_pages,
+)
 
 
 def measure_metrics(quick: bool) -> report.Report:
@@ -43,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "endpoint": endpoint.main,
     "registry": registry.main,
     "web": web.main,
+    "web_pages": web_pages.main,
 }
 
 

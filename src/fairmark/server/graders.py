@@ -103,8 +103,10 @@ async def known_grader(scope: Scope, given: msgspec.Raw) -> _Known:
     if known is not None:
         return known
     try:
-        if may_hold(text):
-            return await _registered(scope["fairmark"].registry, scope["project"], text)
+        if may_hold(text):  # then it counts whose the references are, and for how long they lead there
+            registry: Registry = scope["fairmark"].registry
+            known = registry.remembered(scope["project"], text, _knowable)
+            return await registry.made(scope["project"], text, _knowable) if known is None else known
         known = _knowable(parse(text))
     except InvalidGrader as error:
         raise invalid_grader(error) from None
@@ -113,12 +115,6 @@ async def known_grader(scope: Scope, given: msgspec.Raw) -> _Known:
             del _known[next(iter(_known))]
         _known[text] = known
     return known
-
-
-async def _registered(registry: Registry, project: str, text: bytes) -> _Known:
-    """The same where it may hold references: whose they are counts, and for how long they lead there."""
-    known = registry.remembered(project, text, _knowable)
-    return await registry.made(project, text, _knowable) if known is None else known
 
 
 def _knowable(spec: GraderSpec) -> _Known:
