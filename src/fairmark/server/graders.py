@@ -22,7 +22,6 @@ from fairmark.judges.base import Budget
 from fairmark.parse import Validation, parse, validate
 from fairmark.references import may_hold
 from fairmark.registration import grades_by_itself
-from fairmark.registry import Registry
 from fairmark.result import Result
 from fairmark.row import split_row
 from fairmark.run import context, grade_parts, waiting_chunks
@@ -104,9 +103,9 @@ async def known_grader(scope: Scope, given: msgspec.Raw) -> _Known:
         return known
     try:
         if may_hold(text):  # then it counts whose the references are, and for how long they lead there
-            registry: Registry = scope["fairmark"].registry
-            known = registry.remembered(scope["project"], text, _knowable)
-            return await registry.made(scope["project"], text, _knowable) if known is None else known
+            state: State = scope["fairmark"]
+            known = state.registry.remembered(scope["project"], text, _knowable)
+            return await state.registry.made(scope["project"], text, _knowable) if known is None else known
         known = _knowable(parse(text))
     except InvalidGrader as error:
         raise invalid_grader(error) from None
@@ -193,9 +192,9 @@ async def validate_grader(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def validation(scope: Scope, text: str | bytes) -> Validation:
     """What is to be said about a grader's JSON, its references followed."""
-    registry: Registry = scope["fairmark"].registry
+    state: State = scope["fairmark"]
     try:
-        return validate(await registry.spec(scope["project"], text) if may_hold(text) else text)
+        return validate(await state.registry.spec(scope["project"], text) if may_hold(text) else text)
     except InvalidGrader as error:
         return Validation(False, errors=error.problems)
 
