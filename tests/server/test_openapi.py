@@ -85,4 +85,5 @@ def test_the_docs_page_needs_nothing_from_outside(server: Server) -> None:
     answer = server.get("/docs")
     assert answer.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
     assert not re.findall(rb"https?://", answer.body)
