@@ -1,16 +1,17 @@
 """A browser for the tests of a file, windows and servers for each."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.server.client import Server
+from tests.server.conftest import Start, start
 from tests.server.test_gate import make_key
 from tests.web.browser import Scheme, Width, Window, in_thread, launched
 
-Start = Callable[..., Server]
+__all__ = ["Open", "Start", "start"]
+
 Open = Callable[..., Window]
 
 
@@ -28,21 +29,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield started
     started.stop()
     assert "Traceback" not in started.stderr.read_text()
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """start(env=…, args=…, home=…): a server of the test's own, ended with it."""
-    started: list[Server] = []
-
-    def new(env: Mapping[str, str] | None = None, args: Sequence[str] = (), home: Path | None = None) -> Server:
-        server = Server(home or tmp_path / f"home{len(started)}", env, args)
-        started.append(server)
-        return server
-
-    yield new
-    for each in started:
-        each.stop()
 
 
 class Keyed(Server):

@@ -89,7 +89,7 @@ class Store:
         """The store in the database that the URL names, its tables made or brought up to date.
 
         Without a URL it is the SQLite file `fairmark.db` in `home`. A SQLite file takes one server at a time; without
-        `exclusive`, which is for looking after keys beside one, runs must not be claimed. Raises InvalidDatabase or
+        `exclusive`, which is for keys and graders beside one, runs must not be claimed. Raises InvalidDatabase or
         StoreUnavailable.
         """
         return cls(await Database.open(url, home, exclusive), home)
