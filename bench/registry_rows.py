@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import fairmark
-from fairmark.registry import local
+from fairmark.registry.lookup import local
 from fairmark.settings import settings
 from fairmark.store import Store
 

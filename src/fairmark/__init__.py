@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from fairmark.errors import EvaluationFailed, FairmarkError, GradingFailed, InvalidData, InvalidGrader, Problem
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget
-from fairmark.lookup import validate
 from fairmark.parse import Validation
+from fairmark.registry.specify import validate
 from fairmark.result import Result
 from fairmark.run import agrade, agrade_many, agrade_stream, grade, grade_many, grade_stream
 
 if TYPE_CHECKING:
     from fairmark.client import AsyncClient, Client
     from fairmark.evaluation import evaluate
-    from fairmark.functions import FunctionCheck, check_function
     from fairmark.judges.fake import FakeAnswer, FakeJudge
+    from fairmark.registry.functions import FunctionCheck, check_function
 
 __version__ = "0.1.0"
 
@@ -53,8 +53,8 @@ _LATER = {
     "Client": "fairmark.client",
     "FakeAnswer": "fairmark.judges.fake",
     "FakeJudge": "fairmark.judges.fake",
-    "FunctionCheck": "fairmark.functions",
-    "check_function": "fairmark.functions",
+    "FunctionCheck": "fairmark.registry.functions",
+    "check_function": "fairmark.registry.functions",
     "evaluate": "fairmark.evaluation",
 }
 

@@ -17,6 +17,7 @@ from fairmark.errors import GradingFailed, TookTooLong
 from fairmark.graders import waits
 from fairmark.result import Grade, Result
 from fairmark.spec import GraderSpec
+from fairmark.work.pool import WORKER
 
 LONG_ROW_BYTES = 100_000
 """A row below this takes no metric longer than some hundredths of a second."""
@@ -64,7 +65,7 @@ def _turn() -> asyncio.Semaphore:
 async def _ask(frames: Sequence[bytes]) -> Any:
     """What a worker answers to these frames; None where it dies over them. Leaving early kills it."""
     worker = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "fairmark.worker", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        sys.executable, *WORKER, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     assert worker.stdin is not None  # noqa: S101  # both are pipes
     assert worker.stdout is not None  # noqa: S101

@@ -15,15 +15,15 @@ from fairmark.errors import FairmarkError, GradingFailed, NotGraded
 from fairmark.graders import find, rows_at_once, waits
 from fairmark.judges.base import Budget, Judge
 from fairmark.judges.chosen import ChosenJudge
-from fairmark.lookup import aspecify, specify
 from fairmark.parse import Grader
+from fairmark.registry.specify import aspecify, specify
 from fairmark.result import Grade, Result
 from fairmark.row import Row, make_row, split_row
 from fairmark.sandbox.chosen import ChosenSandbox
 from fairmark.spec import GraderSpec
 
 # Two modules are imported where they are needed, because most callers never need them and they are slow to import:
-# fairmark.eventloop, by what may wait, and fairmark.pool, by what may be much.
+# fairmark.work.eventloop, by what may wait, and fairmark.work.pool, by what may be much.
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def grade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | 
     grading = grade_parts(spec, [(item, sample)], context(judge))
     if not waits(spec):
         return _finish(grading)[0]
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     return eventloop.run(grading)[0]
 
@@ -95,14 +95,14 @@ def grade_stream(
 
 
 def _stream_waiting(spec: GraderSpec, rows: Iterable[Any], ctx: Context) -> Iterator[Result]:
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     for results in eventloop.iterate(waiting_chunks(spec, rows, ctx)):
         yield from results
 
 
 def _stream_pure(spec: GraderSpec, rows: Iterable[Any], workers: int | None) -> Iterator[Result]:
-    from fairmark.pool import Pool
+    from fairmark.work.pool import Pool
 
     def here(chunk: list[Any]) -> list[Result]:
         return _finish(grade_parts(spec, map(split_row, chunk), CONTEXT))
@@ -127,7 +127,7 @@ async def agrade_stream(
     budget: Budget | None = None,
 ) -> AsyncGenerator[Result, None]:
     """`grade_stream` for callers that have an event loop; rows may come from an asynchronous iterator too."""
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     spec = await aspecify(grader)
     if not waits(spec) and isinstance(rows, Iterable):
@@ -150,7 +150,7 @@ def waiting_chunks(
     spec: GraderSpec, rows: Iterable[Any] | AsyncIterable[Any], ctx: Context
 ) -> AsyncGenerator[list[Result], None]:
     """Results in their order, a list for each chunk of rows that was handed over together."""
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     def start(chunk: list[Any]) -> Coroutine[Any, Any, list[Result]]:
         return grade_parts(spec, map(split_row, chunk), ctx)
@@ -232,7 +232,7 @@ async def _grade_children(
     children: Mapping[str, GraderSpec], rows: Sequence[Row], ctx: Context
 ) -> dict[str, list[Result]]:
     if any(map(waits, children.values())):
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         graded = await eventloop.together(grade_rows(child, rows, ctx) for child in children.values())
     else:

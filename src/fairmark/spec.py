@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from fairmark.errors import Problem
 from fairmark.references import NOTE
-from fairmark.template import Template
+from fairmark.text.template import Template
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 """A JSON number: no string that looks like one, no true, no NaN."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairmark.packs import read_pack
+from fairmark.registry.packs import read_pack
 from fairmark.store import Store
 from tests.cli.conftest import ROOT, Run
 from tests.server.client import Server

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import fairmark
-from fairmark import eventloop
 from fairmark.endpoints import chosen
 from fairmark.settings import settings
+from fairmark.work import eventloop
 from tests.client import places
 from tests.client.places import Place
 from tests.server.client import Server

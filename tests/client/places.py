@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import fairmark
-from fairmark import eventloop
 from fairmark.store import Store
+from fairmark.work import eventloop
 from tests.server.client import Server
 
 _numbers = itertools.count()

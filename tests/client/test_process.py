@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairmark import eventloop
 from fairmark.client import asynchronous, synchronous
+from fairmark.work import eventloop
 from tests.client.places import new_key
 from tests.server.client import Server
 

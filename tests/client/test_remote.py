@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark import eventloop
 from fairmark.client import AccessDenied, ServerFailed, remote
+from fairmark.work import eventloop
 from tests.client import places
 from tests.client.places import EXACT
 from tests.judges.faults import Behaviour, Cut, Endless, FaultServer, Raw, Slow, Status

@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import fairmark
-from fairmark import eventloop
 from fairmark.endpoints.addresses import read_allowed
 from fairmark.endpoints.client import Client
 from fairmark.parse import parse
 from fairmark.run import CONTEXT, grade_parts
+from fairmark.work import eventloop
 from tests.judges.faults import FaultServer, Raw, Request, Wire
 
 Rule = Callable[[dict[str, Any]], dict[str, Any]]

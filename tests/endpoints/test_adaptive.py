@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark import eventloop
 from fairmark.endpoints.addresses import read_allowed
 from fairmark.endpoints.client import Client
 from fairmark.parse import parse
 from fairmark.run import CONTEXT, grade_parts
-from tests.test_reward_server import EXACT, serving
+from fairmark.work import eventloop
+from tests.rewardserver.test_app import EXACT, serving
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".venv-clients" / "adaptive"

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark import eventloop
 from fairmark.endpoints import Offline, Online, aprobe, probe
 from fairmark.endpoints.addresses import read_allowed
 from fairmark.endpoints.base import Score, Target
 from fairmark.endpoints.client import Client
 from fairmark.errors import GradingFailed
-from fairmark.judges.limits import Breaker
+from fairmark.outbound.limits import Breaker
 from fairmark.parse import parse
 from fairmark.run import CONTEXT, grade_parts
 from fairmark.settings import Settings
-from fairmark.thread import Thread
+from fairmark.text.thread import Thread
+from fairmark.work import eventloop
 from tests.endpoints.rewards import Refusing, Rewards, Setup, answering
 from tests.judges.faults import Behaviour, Cut, Endless, Huge, Raw, Status
 

@@ -82,7 +82,7 @@ answer = [[result.reward, result.passed] for result in results] + [fairmark.grad
 def test_worker_processes_know_the_example(house: str) -> None:
     code = f"""
 import os
-from fairmark import pool
+from fairmark.work import pool
 pool.WORTH_STARTING_S = pool.WORTH_SENDING_S = 0.0
 rows = [{{"item": {{}}, "sample": "paris" if i % 3 else "rome"}} for i in range(5000)]
 stream = fairmark.grade_stream({REGEX!r}, rows, workers=2)
@@ -366,7 +366,7 @@ def grade(spec, row, ctx):
 KIND = Kind(Spec, pure=grade)
 """
     code = """
-from fairmark import pool
+from fairmark.work import pool
 pool.WORTH_STARTING_S = pool.WORTH_SENDING_S = 0.0
 rows = [{"item": {}, "sample": text} for text in ("go", "skip")] * 1000
 both = [fairmark.grade_many({"type": "mine"}, rows, workers=workers) for workers in (1, 2)]
@@ -382,7 +382,7 @@ def test_a_package_that_only_the_caller_can_find_is_graded_by_the_caller(tmp_pat
     code = f"""
 import sys
 sys.path.append({str(tmp_path)!r})
-from fairmark import pool
+from fairmark.work import pool
 pool.WORTH_STARTING_S = pool.WORTH_SENDING_S = 0.0
 results = fairmark.grade_many({{"type": "mine"}}, [{{"item": {{}}, "sample": ""}}] * 2000, workers=2)
 answer = sorted({{result.reward for result in results}})

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark import eventloop
 from fairmark.judges import client as client_module
 from fairmark.judges.asking import AskingJudge
 from fairmark.judges.cache import Cache
 from fairmark.judges.client import Client
 from fairmark.judges.models import Provider, read_registry
 from fairmark.settings import Settings
+from fairmark.work import eventloop
 from tests.judges.faults import (
     NO_JSON_SCHEMA,
     SCORE,

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.durable.house import Models, open_house
+from tests.evals.house import Models, open_house
 from tests.postgres import Postgres
 from tests.server.client import Server
 from tests.store.conftest import MIGRATED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairmark.server.upload import base_name
+from fairmark.serving.upload import base_name
 from tests.server.client import Server, form, wait_for
 from tests.server.conftest import Start
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairmark.store import Store
-from tests.durable.working import python
+from tests.evals.working import python
 from tests.server.client import EXACT, RUN, VALIDATE, Answer, Server, run_body, wait_for
 from tests.server.conftest import Start
 from tests.server.databases import DATABASES, Api, serving

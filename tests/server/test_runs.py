@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.durable.working import JUDGE as HOUSE_JUDGE
-from tests.durable.working import SAMPLED as HOUSE_SAMPLED
-from tests.durable.working import python, recount
+from tests.evals.working import JUDGE as HOUSE_JUDGE
+from tests.evals.working import SAMPLED as HOUSE_SAMPLED
+from tests.evals.working import python, recount
 from tests.postgres import Postgres
 from tests.server.client import EXACT, Answer, wait_for
 from tests.server.databases import DATABASES, Api, serving

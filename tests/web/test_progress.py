@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fairmark.durable.engine import RUNS_AT_ONCE
+from fairmark.evals.engine import RUNS_AT_ONCE
 from fairmark.server.serve import FINISH_WITHIN_S
 from fairmark.store import Run
 from fairmark.web.progress import Progress

@@ -2,7 +2,7 @@
 
 import typer
 
-from fairmark import doctor
+from fairmark.cli import machine as doctor
 from fairmark.cli.exits import EXIT_BELOW
 
 

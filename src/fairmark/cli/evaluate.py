@@ -13,12 +13,12 @@ from rich.console import Console
 from fairmark import jsontext
 from fairmark.cli import exits, inputs
 from fairmark.cli.progress import RowProgress
+from fairmark.data import report
+from fairmark.data.dataset import DataFile, DataRow
+from fairmark.data.results import ResultsFile, StoredRow, fingerprint, stored_rows
+from fairmark.data.runner import run
+from fairmark.data.tally import Tally
 from fairmark.errors import InvalidData
-from fairmark.evals import report
-from fairmark.evals.dataset import DataFile, DataRow
-from fairmark.evals.results import ResultsFile, StoredRow, fingerprint, stored_rows
-from fairmark.evals.runner import run
-from fairmark.evals.tally import Tally
 from fairmark.judges.base import Budget
 from fairmark.spec import GraderSpec
 

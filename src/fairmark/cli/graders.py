@@ -75,7 +75,7 @@ def show(
     found = with_store(db, work)
     if found is None:
         raise _unknown(key, version)
-    from fairmark.registration import record
+    from fairmark.registry.keeping import record
 
     typer.echo(jsontext.encode_pretty(record(found)))
 
@@ -97,7 +97,7 @@ def export(
 
     Exit status: 0 written, 2 no such grader, or a file that cannot be written, 3 the database cannot be used now.
     """
-    from fairmark.packs import make_pack
+    from fairmark.registry.packs import make_pack
 
     found = {each.key: each for each in with_store(db, lambda store: _all(store, project))}
     for key in keys or []:
@@ -131,10 +131,10 @@ def import_(
 
     Exit status: 0 all are there, 2 nothing was imported, 3 the database cannot be used now.
     """
-    from fairmark.functions import FunctionRefused
-    from fairmark.packs import read_pack
-    from fairmark.registration import Registration
-    from fairmark.registry import Registry
+    from fairmark.registry.functions import FunctionRefused
+    from fairmark.registry.keeping import Registration
+    from fairmark.registry.lookup import Registry
+    from fairmark.registry.packs import read_pack
 
     try:
         given = jsontext.decode(inputs.read_bytes(file).removeprefix(b"\xef\xbb\xbf"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairmark import jsontext, references
 from fairmark.errors import InvalidData, InvalidGrader, Problem
-from fairmark.lookup import specify
+from fairmark.registry.specify import specify
 from fairmark.spec import GraderSpec
 
 BY_KEY = "key:"

@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-from fairmark import trial
 from fairmark.cli import exits
+from fairmark.judges import trial
 from fairmark.judges.models import LOCAL, Registry, read_registry
 from fairmark.run import grade
 from fairmark.settings import settings

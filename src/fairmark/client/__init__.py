@@ -18,7 +18,7 @@ from fairmark.errors import (
     UnknownGrader,
     VersionConflict,
 )
-from fairmark.functions import FunctionRefused
+from fairmark.registry.functions import FunctionRefused
 
 __all__ = [
     "AccessDenied",

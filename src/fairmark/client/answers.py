@@ -17,8 +17,8 @@ from fairmark.errors import (
     Problem,
     VersionConflict,
 )
-from fairmark.functions import FunctionCheck, FunctionRefused
 from fairmark.graders.function import Check
+from fairmark.registry.functions import FunctionCheck, FunctionRefused
 
 _BY_CODE: dict[str, type[FairmarkError]] = {
     "duplicate_key": DuplicateKey,

@@ -11,16 +11,16 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fairmark import jsontext
-from fairmark.callables import source_of
 from fairmark.client.backend import Backend, Json
 from fairmark.client.records import GraderVersion, RegisteredGrader, Score, read
 from fairmark.endpoints import Offline, Online
 from fairmark.errors import InvalidData, InvalidGrader, UnknownGrader
-from fairmark.eventloop import on_own_loop
 from fairmark.parse import Grader
 from fairmark.parse import read as read_grader
 from fairmark.references import KEY
+from fairmark.sandbox.callables import source_of
 from fairmark.spec import GraderSpec
+from fairmark.work.eventloop import on_own_loop
 
 Prebuilt = Literal["FAITHFULNESS", "CONTEXT_RELEVANCY", "ANSWER_RELEVANCY"]
 """The judges that need no criteria, by the names that Adaptive has for them."""

@@ -12,9 +12,9 @@ from fairmark import jsontext
 from fairmark.client.backend import Json
 from fairmark.endpoints import Offline, Online, aprobe
 from fairmark.errors import InvalidData
-from fairmark.packs import make_pack, read_pack
-from fairmark.registration import Registration, record
-from fairmark.registry import LOCAL_PROJECT, local
+from fairmark.registry.keeping import Registration, record
+from fairmark.registry.lookup import LOCAL_PROJECT, local
+from fairmark.registry.packs import make_pack, read_pack
 from fairmark.settings import settings
 from fairmark.store import Score, Store, Version
 from fairmark.store.keys import check_project

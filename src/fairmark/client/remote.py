@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from fairmark import eventloop, jsontext
+from fairmark import jsontext
 from fairmark.client.answers import understood
 from fairmark.client.backend import Json
 from fairmark.client.errors import ServerFailed
-from fairmark.connection import why_it_failed
 from fairmark.endpoints import Offline, Online
 from fairmark.judges.client import proxy_for
+from fairmark.outbound.connection import why_it_failed
+from fairmark.work import eventloop
 
 DEADLINE_S = 60.0
 PACK_DEADLINE_S = 600.0

@@ -17,8 +17,8 @@ from fairmark.client.asynchronous import (
 )
 from fairmark.client.records import GraderVersion, RegisteredGrader, Score
 from fairmark.endpoints import Offline, Online
-from fairmark.eventloop import run
 from fairmark.parse import Grader
+from fairmark.work.eventloop import run
 
 
 class Client:

@@ -22,7 +22,7 @@ class Offline(NamedTuple):
 
 def probe(url: str, headers: Mapping[str, str] | None = None, timeout_s: float = PROBE_TIMEOUT_S) -> Online | Offline:
     """Whether a reward server answers at this address. Nothing is scored, and nothing is raised for what it does."""
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     return eventloop.run(_probe(url, headers, timeout_s))
 
@@ -31,20 +31,17 @@ async def aprobe(
     url: str, headers: Mapping[str, str] | None = None, timeout_s: float = PROBE_TIMEOUT_S
 ) -> Online | Offline:
     """`probe` for callers that have an event loop."""
-    from fairmark import eventloop
+    from fairmark.work import eventloop
 
     return await eventloop.on_own_loop(_probe(url, headers, timeout_s))
 
 
 async def _probe(url: str, headers: Mapping[str, str] | None, timeout_s: float) -> Online | Offline:
     from fairmark.endpoints import chosen
+    from fairmark.endpoints.targets import read_target
     from fairmark.errors import FairmarkError
-    from fairmark.graders.endpoint import Endpoint
-    from fairmark.parse import parse
 
     try:
-        spec = parse({"type": "endpoint", "url": url, "headers": dict(headers or {}), "timeout_s": timeout_s})
-        assert isinstance(spec, Endpoint)  # noqa: S101  # by its type
-        return Online(*await chosen.opened().info(spec.target))
+        return Online(*await chosen.opened().info(read_target(url, dict(headers or {}), timeout_s)))
     except FairmarkError as error:
         return Offline(str(error))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from fairmark.errors import GradingFailed, NotGraded
-from fairmark.thread import Thread
+from fairmark.text.thread import Thread
 
 
 class Target(NamedTuple):

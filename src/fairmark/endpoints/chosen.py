@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairmark.endpoints.base import Score, Target
 from fairmark.errors import GradingFailed, NotGraded
-from fairmark.thread import Thread
+from fairmark.text.thread import Thread
 
 if TYPE_CHECKING:  # read when it is needed: every import of fairmark comes by here
     from fairmark.endpoints.client import Client
@@ -28,7 +28,7 @@ class ChosenEndpoints:
     """Opens the real client on first use and hands everything on to it. It may be used from any event loop."""
 
     async def score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._score(target, threads))
 
@@ -43,10 +43,10 @@ def opened() -> "Client":
     if _opened is None or _opened[0] != os.getpid():
         import atexit
 
-        from fairmark import eventloop
         from fairmark.endpoints.addresses import read_allowed
         from fairmark.endpoints.client import Client
         from fairmark.settings import settings
+        from fairmark.work import eventloop
 
         client = Client(replace(read_allowed(settings().endpoint_allow), public=_public))
         opener = os.getpid()

@@ -13,14 +13,14 @@ import aiohttp
 from yarl import URL
 
 from fairmark import jsontext
-from fairmark.connection import asked_pause_s, why_it_failed
 from fairmark.endpoints.addresses import Allowed, literal
 from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, decode, read_outcome
 from fairmark.endpoints.base import Target
 from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
 from fairmark.errors import EndpointFailed, EndpointUnresponsive, GradingFailed, JudgeFailed
-from fairmark.judges.limits import Breaker, Gate
-from fairmark.thread import Thread
+from fairmark.outbound.connection import asked_pause_s, why_it_failed
+from fairmark.outbound.limits import Breaker, Gate
+from fairmark.text.thread import Thread
 
 ATTEMPTS = 4
 FIRST_PAUSE_S = 0.5

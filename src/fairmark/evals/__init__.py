@@ -1,1 +1,1 @@
-"""Many rows: where they come from, the way through the graders, where results go, what they add up to."""
+"""Runs that lose nothing: rows out of a data source, samples and grades into the store, in the background."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from fairmark import jsontext
 from fairmark.errors import EvaluationFailed, InvalidGrader
-from fairmark.lookup import specify
+from fairmark.registry.specify import specify
 from fairmark.spec import GraderSpec
 
 PYTHON = "python"

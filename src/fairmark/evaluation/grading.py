@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.data.tally import GraderTally
 from fairmark.errors import EvaluationFailed
-from fairmark.evals.tally import GraderTally
 from fairmark.evaluation.aggregate import FAIL, PASS
 from fairmark.evaluation.evaluators import PYTHON, BrokenSource, Grader
 from fairmark.evaluation.table import Cells

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.data.dataset import DataFile
 from fairmark.errors import EvaluationFailed, GradingFailed, InvalidData
-from fairmark.evals.dataset import DataFile
 
 Cells = dict[str, Any]
 

@@ -12,12 +12,12 @@ from fairmark.context import Context
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders.judging import PanelGrader, Reading, grade_by_judges, result_of, steps_of
 from fairmark.graders.threads import OTHER_NAMES, chat, completion_of, own, prompt
-from fairmark.handlebars import Handlebars, Own
 from fairmark.judges.base import NotAnAnswer
-from fairmark.messages import Fence
 from fairmark.result import Grade
 from fairmark.row import Row, content_text
-from fairmark.thread import Thread, thread_of
+from fairmark.text.handlebars import Handlebars, Own
+from fairmark.text.messages import Fence
+from fairmark.text.thread import Thread, thread_of
 
 VARIABLES = (
     "completion",

@@ -13,12 +13,12 @@ from fairmark.context import Context
 from fairmark.errors import GradingFailed, NotGraded
 from fairmark.graders.judging import MOST_LEVELS, JudgeGrader, fenced
 from fairmark.graders.threads import OTHER_NAMES, chat, completion_of, prompt
-from fairmark.handlebars import Own
 from fairmark.judgement import Judgement
 from fairmark.judges.base import NotAnAnswer, Question, Shape
 from fairmark.result import Grade
 from fairmark.row import Row
-from fairmark.thread import Thread, thread_of
+from fairmark.text.handlebars import Own
+from fairmark.text.thread import Thread, thread_of
 
 MOST_CLAIMS = 64
 

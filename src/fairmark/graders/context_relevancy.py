@@ -18,7 +18,7 @@ from fairmark.judgement import Judgement
 from fairmark.judges.base import NotAnAnswer, Question
 from fairmark.result import Grade
 from fairmark.row import Row
-from fairmark.thread import thread_of
+from fairmark.text.thread import thread_of
 
 _SCHEMA = {
     "type": "object",

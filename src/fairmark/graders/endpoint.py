@@ -1,97 +1,22 @@
 """endpoint: a reward server of your own scores the row. The reward is what it answers."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
 from fairmark.endpoints.base import Score, Target
-from fairmark.errors import GradingFailed, InvalidGrader, Problem
+from fairmark.endpoints.targets import read_headers, read_timeout, read_url
+from fairmark.errors import GradingFailed, InvalidGrader
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
-from fairmark.thread import thread_of
+from fairmark.text.thread import thread_of
 
 MOST_ROWS = 256
-LONGEST_S = 3600.0
-SECRET = "FAIRMARK_SECRET_"  # noqa: S105  # how names begin
-# A grader may come from anywhere, so that it names only what was put there for graders.
-_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_OURS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
-# Only what stands for itself: other letters and digits may be taken for ASCII ones by whoever connects.
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
-
-
-def _read_url(given: Any) -> str:
-    if not isinstance(given, str):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a string.", "invalid_type")
-    wrong = wrong_url(given)
-    if wrong is not None:
-        raise InvalidGrader.at("", f"{wrong} It takes an address such as https://rewards.example.com:8100.")
-    return given
-
-
-def wrong_url(url: str) -> str | None:
-    """What is wrong with the address of a reward server; None where nothing is."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return f"found {jsontext.quote(url)}, which is not a URL."
-    if parts.username is not None or parts.password is not None:
-        return "it holds a user or a password, which would be shown with it. Put them into headers."
-    if parts.scheme not in ("http", "https") or not host or port == 0:
-        return f"found {jsontext.quote(url)}."
-    if not _HOST.fullmatch(parts.netloc.removesuffix(f":{parts.port}")) or re.search(r"[^!-~]", url):
-        return f"found {jsontext.quote(url)}, which has characters that an address cannot have."
-    if parts.query or parts.fragment or url.endswith(("?", "#")):
-        return f"found {jsontext.quote(url)}: /score and the like are put after it, so that it ends with its path."
-    return None
-
-
-def _read_headers(given: Any) -> dict[str, str]:
-    if not isinstance(given, Mapping):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes an object.", "invalid_type")
-    problems = [
-        Problem(f".{name}" if re.fullmatch(r"[\w-]+", str(name)) else f"[{jsontext.quote(str(name))}]", message)
-        for name, value in given.items()
-        if (message := _wrong_header(name, value)) is not None
-    ]
-    if problems:
-        raise InvalidGrader(problems)
-    return dict(given)
-
-
-def _wrong_header(name: Any, value: Any) -> str | None:
-    if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-        return "not the name of a header."
-    if name.lower() in _OURS:
-        return "this header is set by Fairmark."
-    if not isinstance(value, str):
-        return f"found {jsontext.describe(value)}. It takes a string."
-    if re.search(r"[^\t -~]", value):
-        return "it has characters that a header cannot have."
-    for variable in _VARIABLE.findall(value):
-        if not re.fullmatch(rf"{SECRET}\w+", variable, re.ASCII):
-            return (
-                f"found {jsontext.quote(f'${{{variable}}}')}. Graders can name only variables of the environment that "
-                f"begin with {SECRET}."
-            )
-    return None
-
-
-def _read_timeout(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= LONGEST_S:
-        raise InvalidGrader.at(
-            "", f"found {jsontext.describe(given)}. It takes seconds, more than 0 and up to {LONGEST_S:g}."
-        )
-    return given
 
 
 def _read_batch_size(given: Any) -> int:
@@ -104,9 +29,9 @@ class Endpoint(GraderSpec):
     """Ask a reward server of your own over HTTP; the reward is what it answers."""
 
     type: Literal["endpoint"]
-    url: Annotated[str, PlainValidator(_read_url)]
-    headers: Annotated[Mapping[str, str], PlainValidator(_read_headers)] = {}  # pydantic copies it
-    timeout_s: Annotated[float, PlainValidator(_read_timeout)] = 60.0
+    url: Annotated[str, PlainValidator(read_url)]
+    headers: Annotated[Mapping[str, str], PlainValidator(read_headers)] = {}  # pydantic copies it
+    timeout_s: Annotated[float, PlainValidator(read_timeout)] = 60.0
     batch_size: Annotated[int, PlainValidator(_read_batch_size)] = 64
     description: str | None = None
 

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from fairmark.callables import source_of
 from fairmark.context import Context
 from fairmark.errors import InvalidGrader
 from fairmark.graders import code
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.sandbox import look
+from fairmark.sandbox.callables import source_of
 from fairmark.spec import GraderSpec
-from fairmark.thread import Thread, thread_of
+from fairmark.text.thread import Thread, thread_of
 
 MAX_SOURCE_BYTES = 65_536
 TEST_THREAD = Thread([("user", "What is 2+2?"), ("assistant", "4")], {})

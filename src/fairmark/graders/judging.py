@@ -12,10 +12,10 @@ from fairmark.context import Context
 from fairmark.errors import GradingFailed, InvalidGrader, NotGraded, Problem
 from fairmark.judgement import Judgement
 from fairmark.judges.base import NotAnAnswer, Question, Shape
-from fairmark.messages import Fence, Messages
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
+from fairmark.text.messages import Fence, Messages
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 MOST_REPEATS = 100

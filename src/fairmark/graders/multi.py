@@ -8,7 +8,7 @@ from pydantic import PlainSerializer, PlainValidator, ValidationInfo
 from fairmark import jsontext
 from fairmark.context import Context
 from fairmark.errors import FormulaFailed, InvalidGrader, Problem
-from fairmark.formula import Formula
+from fairmark.graders.formula import Formula
 from fairmark.result import Grade, Result
 from fairmark.row import Row
 from fairmark.spec import GraderSpec

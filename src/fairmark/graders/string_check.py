@@ -9,7 +9,7 @@ from fairmark.context import Context
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
-from fairmark.template import Template
+from fairmark.text.template import Template
 
 
 def _canonical(operation: Any) -> Any:

@@ -16,7 +16,7 @@ from fairmark.judgement import Judgement
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
-from fairmark.template import Template
+from fairmark.text.template import Template
 
 MetricName = Literal[
     "fuzzy_match", "bleu", "gleu", "meteor", "cosine",

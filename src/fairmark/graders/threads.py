@@ -8,9 +8,9 @@ from typing import Any
 from fairmark import jsontext
 from fairmark.errors import GradingFailed, VariableMissing
 from fairmark.graders.judging import JudgeGrader
-from fairmark.handlebars import Handlebars, Own
-from fairmark.messages import Fence
-from fairmark.thread import QUESTIONS, Thread
+from fairmark.text.handlebars import Handlebars, Own
+from fairmark.text.messages import Fence
+from fairmark.text.thread import QUESTIONS, Thread
 
 OTHER_NAMES = {**JudgeGrader.other_names, "judge_model": "model"}
 

@@ -21,17 +21,17 @@ class ChosenJudge:
         self._opened: tuple[int, Judge] | None = None
 
     async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._ask(questions, budget))
 
     async def complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._complete(prompts, budget))
 
     async def embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._embed(model, texts, budget))
 
@@ -74,11 +74,11 @@ def open_judge(given: "Settings") -> Judge:
     """The judge that the settings describe. Must be called on the event loop that it is to live on."""
     import atexit
 
-    from fairmark import eventloop
     from fairmark.judges.asking import AskingJudge
     from fairmark.judges.cache import Cache
     from fairmark.judges.client import Client
     from fairmark.judges.models import read_registry
+    from fairmark.work import eventloop
 
     registry = read_registry()
     cache = Cache(given.data_folder / "judgements.db", given.judge_cache, given.judge_cache_mb * 1_000_000)

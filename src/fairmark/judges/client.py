@@ -12,11 +12,11 @@ import aiohttp
 from yarl import URL
 
 from fairmark import jsontext
-from fairmark.connection import asked_pause_s, why_it_failed
 from fairmark.errors import JudgeFailed, JudgeTimedOut
 from fairmark.judgement import NO_USAGE, Usage
-from fairmark.judges.limits import Breaker, Gate
 from fairmark.judges.models import Model, Provider
+from fairmark.outbound.connection import asked_pause_s, why_it_failed
+from fairmark.outbound.limits import Breaker, Gate
 from fairmark.settings import Settings
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})

@@ -27,7 +27,7 @@ class ChosenSandbox:
         return policy_of(settings())
 
     async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
-        from fairmark import eventloop
+        from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._run(program, rows))
 
@@ -58,11 +58,11 @@ def policy_of(given: "Settings") -> Policy:
 
 def open_sandbox(given: "Settings") -> Sandbox:
     """The sandbox that the settings name. Must be called on the event loop that it is to live on."""
-    from fairmark import eventloop
     from fairmark.sandbox.bubblewrap import Bubblewrap
     from fairmark.sandbox.images import Images
     from fairmark.sandbox.plain import Plain
     from fairmark.sandbox.pool import RunnerPool
+    from fairmark.work import eventloop
 
     find_image = Images(given.data_folder).find
     backend = Plain(find_image) if given.sandbox == "none" else Bubblewrap(find_image)

@@ -7,10 +7,10 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairmark.server import openapi
-from fairmark.server.access import Access
 from fairmark.server.gate import Gate
 from fairmark.server.routes import HOT, OPERATIONS, Handler
-from fairmark.server.wire import State
+from fairmark.serving.access import Access
+from fairmark.serving.wire import State
 from fairmark.web.site import Site
 
 

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.durable.criteria import new_criteria
 from fairmark.errors import InvalidGrader
-from fairmark.server.lists import read_query
-from fairmark.server.wire import (
+from fairmark.evals.criteria import new_criteria
+from fairmark.serving.lists import read_query
+from fairmark.serving.wire import (
     answer,
     invalid,
     invalid_grader,

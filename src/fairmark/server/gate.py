@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairmark import jsontext
 from fairmark.errors import InvalidData, InvalidGrader
-from fairmark.server import log
-from fairmark.server.access import Access
-from fairmark.server.wire import ApiError, ClientGone, State, invalid, invalid_grader, new_request_id
+from fairmark.serving import log
+from fairmark.serving.access import Access
+from fairmark.serving.wire import ApiError, ClientGone, State, invalid, invalid_grader, new_request_id
 from fairmark.store import StoreUnavailable, UnknownCursor
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})

@@ -21,12 +21,12 @@ from fairmark.graders import waits
 from fairmark.judges.base import Budget
 from fairmark.parse import Validation, parse, validate
 from fairmark.references import may_hold
-from fairmark.registration import grades_by_itself
+from fairmark.registry.keeping import grades_by_itself
 from fairmark.result import Result
 from fairmark.row import split_row
 from fairmark.run import context, grade_parts, waiting_chunks
 from fairmark.server.results import Encoder
-from fairmark.server.wire import (
+from fairmark.serving.wire import (
     ClientGone,
     State,
     cannot_grade,

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from fairmark.server.runs import STATUSES
-from fairmark.server.wire import answer, state
+from fairmark.serving.wire import answer, state
 from fairmark.store import StoreUnavailable
 
 READY_WITHIN_S = 3.0

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from fairmark.judges.local import LocalModels
 from fairmark.judges.models import LOCAL, Registry, UnknownModel, read_registry
-from fairmark.server.wire import answer, not_found, state
+from fairmark.serving.wire import answer, not_found, state
 
 _PATTERN = frozenset("*?[")
 _started = int(time.time())

@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse, Response
 
 from fairmark.server.evals import ORDERED_BY
 from fairmark.server.files import MOST_LISTED
-from fairmark.server.lists import MOST, ORDERS
 from fairmark.server.runs import ITEM_STATUSES, STATUSES
 from fairmark.server.schemas import EXAMPLES, STRING, ref, schemas
-from fairmark.server.wire import answer
+from fairmark.serving.lists import MOST, ORDERS
+from fairmark.serving.wire import answer
 
 if TYPE_CHECKING:
     from fairmark.server.routes import Operation

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.endpoints import Online, aprobe
 from fairmark.errors import DuplicateKey, FairmarkError, InvalidGrader, InvalidKey, LockedGrader, VersionConflict
-from fairmark.functions import FunctionRefused
-from fairmark.packs import make_pack, read_pack
-from fairmark.registration import Kept, Registration, record
-from fairmark.server.lists import read_query
-from fairmark.server.wire import (
+from fairmark.registry.functions import FunctionRefused
+from fairmark.registry.keeping import Kept, Registration, record
+from fairmark.registry.packs import make_pack, read_pack
+from fairmark.serving.lists import read_query
+from fairmark.serving.wire import (
     ApiError,
     answer,
     invalid,

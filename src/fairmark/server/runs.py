@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.durable.criteria import load_criteria, pinned_criteria
-from fairmark.durable.source import InvalidSource, Source, find_file, open_source
 from fairmark.errors import InvalidGrader
-from fairmark.messages import Messages
+from fairmark.evals.criteria import load_criteria, pinned_criteria
+from fairmark.evals.source import InvalidSource, Source, find_file, open_source
 from fairmark.server.evals import find_eval, read_metadata, read_name
-from fairmark.server.lists import read_query
-from fairmark.server.wire import (
+from fairmark.serving.lists import read_query
+from fairmark.serving.wire import (
     answer,
     base_url,
     invalid,
@@ -31,6 +30,7 @@ from fairmark.server.wire import (
 )
 from fairmark.store import Eval, Run, UnknownEval
 from fairmark.store.runs import Status
+from fairmark.text.messages import Messages
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 # What the wire calls a row's status, and what its own prose calls it.

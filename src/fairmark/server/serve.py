@@ -14,14 +14,14 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairmark.durable.engine import Engine
 from fairmark.endpoints.chosen import only_listed
 from fairmark.errors import FairmarkError
-from fairmark.server import log, upload
+from fairmark.evals.engine import Engine
 from fairmark.server.app import build
 from fairmark.server.gate import DISCARDED_AT_MOST
-from fairmark.server.metrics import Metrics
-from fairmark.server.wire import ApiError, State, new_request_id
+from fairmark.serving import log, upload
+from fairmark.serving.metrics import Metrics
+from fairmark.serving.wire import ApiError, State, new_request_id
 from fairmark.settings import Settings
 from fairmark.store import Store, StoreUnavailable
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.server.wire import ApiError
+from fairmark.serving.wire import ApiError
 
 FOLDER = Path(__file__).parent / "static"
 ROUTE = "/static/{version}/{name:path}"

@@ -9,9 +9,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark import intervals, jsontext
+from fairmark import jsontext
+from fairmark.data import intervals
 from fairmark.server.evals import find_eval
-from fairmark.server.wire import invalid, not_found, project, state
+from fairmark.serving.wire import invalid, not_found, project, state
 from fairmark.store import Eval, Run
 from fairmark.store.comparison import Change, Pair, Totals
 from fairmark.store.places import InvalidCursor

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from fairmark import graders, jsontext
-from fairmark.durable.criteria import DEFAULT_THRESHOLD, load_criteria
 from fairmark.errors import InvalidGrader
-from fairmark.messages import Messages
+from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
 from fairmark.references import TYPE as REGISTERED
-from fairmark.server.wire import project, state
+from fairmark.serving.wire import project, state
 from fairmark.spec import GraderSpec
 from fairmark.store import Eval
-from fairmark.template import Template, Variable
+from fairmark.text.messages import Messages
+from fairmark.text.template import Template, Variable
 
 _COMPARES = {
     "eq": "is exactly",

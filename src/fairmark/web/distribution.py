@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from fairmark.intervals import Interval, wilson
+from fairmark.data.intervals import Interval, wilson
 from fairmark.store.scores import Bin, Histogram
 from fairmark.web import show
 

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from fairmark import jsontext
 from fairmark.server.evals import find_eval
 from fairmark.server.runs import find_run
-from fairmark.server.wire import state
+from fairmark.serving.wire import state
 from fairmark.store import Run
 from fairmark.web.outputs import outcome_of, said_in
 

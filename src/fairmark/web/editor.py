@@ -12,16 +12,16 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.endpoints import Online, aprobe
 from fairmark.errors import FairmarkError, InvalidGrader, VersionConflict
-from fairmark.functions import check_function
 from fairmark.graders import Kind, all_kinds, unusable_kinds
 from fairmark.graders.function import Check, CheckFailed, static_checks
 from fairmark.parse import read
 from fairmark.references import TYPE
-from fairmark.registration import functions_in
+from fairmark.registry.functions import check_function
+from fairmark.registry.keeping import functions_in
 from fairmark.server.graders import validation
 from fairmark.server.models import configured
 from fairmark.server.registry import refusal, registration
-from fairmark.server.wire import ApiError, answer, missing, project, read_object, state, wrong_type
+from fairmark.serving.wire import ApiError, answer, missing, project, read_object, state, wrong_type
 from fairmark.store import Grader
 from fairmark.web import forms, render
 from fairmark.web.graders import address, find

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.server import evals as evals_api
 from fairmark.server.evals import MOST_METADATA, find_eval
-from fairmark.server.wire import ApiError, base_url, not_found, project, state
+from fairmark.serving.wire import ApiError, base_url, not_found, project, state
 from fairmark.store import Eval, Run
 from fairmark.web import criteria, pairs, render
 from fairmark.web.visit import field, redirect, visit

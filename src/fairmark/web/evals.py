@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.server.wire import base_url, project, state
+from fairmark.serving.wire import base_url, project, state
 from fairmark.store import Eval, RecentRuns
 from fairmark.web import render
 from fairmark.web.sparkline import sparkline

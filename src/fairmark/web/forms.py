@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from fairmark.formula import FUNCTIONS, Formula
 from fairmark.graders import KINDS, Kind
+from fairmark.graders.formula import FUNCTIONS, Formula
 from fairmark.graders.judging import REASONING_EFFORTS
-from fairmark.handlebars import Handlebars
-from fairmark.messages import Messages
-from fairmark.template import Template
+from fairmark.text.handlebars import Handlebars
+from fairmark.text.messages import Messages
+from fairmark.text.template import Template
 
 Widget = Literal[
     "text", "paragraph", "template", "handlebars", "formula", "python", "json",

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.errors import FairmarkError
 from fairmark.graders import all_kinds
-from fairmark.packs import make_pack
+from fairmark.registry.packs import make_pack
 from fairmark.server.registry import refusal, registration
-from fairmark.server.wire import ApiError, base_url, invalid, not_found, project, state
+from fairmark.serving.wire import ApiError, base_url, invalid, not_found, project, state
 from fairmark.store import Grader, LockedGrader, Version
 from fairmark.web import forms, highlight, render
 from fairmark.web.versions import compare

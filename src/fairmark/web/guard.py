@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairmark.server.wire import ApiError
+from fairmark.serving.wire import ApiError
 from fairmark.web.visit import FLASH_COOKIE, SEED_COOKIE, Visit, begin
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -9,8 +9,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.server.access import OPEN_PROJECT
-from fairmark.server.wire import ApiError, not_found, state
+from fairmark.serving.access import OPEN_PROJECT
+from fairmark.serving.wire import ApiError, not_found, state
 from fairmark.store import InvalidProject, Key
 from fairmark.web import render
 from fairmark.web.signin import keep_session

@@ -11,13 +11,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark import trial
 from fairmark.errors import FairmarkError
+from fairmark.judges import trial
 from fairmark.judges.local import LocalModels
 from fairmark.judges.models import ALIASES_VARIABLE, LOCAL, Model, Registry, UnknownModel, read_registry
 from fairmark.result import Result
 from fairmark.run import agrade
-from fairmark.server.wire import project, state
+from fairmark.serving.wire import project, state
 from fairmark.settings import FILE, InvalidSettings
 from fairmark.store import ModelSpending, Spent
 from fairmark.web import render

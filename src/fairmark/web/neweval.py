@@ -9,9 +9,9 @@ from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.parse import parse
 from fairmark.references import TYPE as REGISTERED
-from fairmark.registration import grades_by_itself
+from fairmark.registry.keeping import grades_by_itself
 from fairmark.server.evals import new_eval
-from fairmark.server.wire import ApiError, project, state
+from fairmark.serving.wire import ApiError, project, state
 from fairmark.store import Grader
 from fairmark.web import criteria, render
 from fairmark.web.visit import field, form, redirect

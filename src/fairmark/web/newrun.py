@@ -22,10 +22,10 @@ from fairmark.errors import InvalidData, InvalidGrader
 from fairmark.server.evals import MOST_METADATA, find_eval
 from fairmark.server.models import configured
 from fairmark.server.runs import new_run
-from fairmark.server.upload import PART, base_name
-from fairmark.server.wire import ApiError, answer, project, state
+from fairmark.serving.upload import PART, base_name
+from fairmark.serving.wire import ApiError, answer, project, state
 from fairmark.store import Eval, File, StoreUnavailable, ids
-from fairmark.template import Template
+from fairmark.text.template import Template
 from fairmark.web import criteria, pairs, preview, render
 from fairmark.web.show import ago, size
 from fairmark.web.visit import field, form, redirect

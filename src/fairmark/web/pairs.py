@@ -6,7 +6,7 @@ from typing import Any
 from starlette.requests import Request
 
 from fairmark.server.evals import read_metadata
-from fairmark.server.wire import invalid
+from fairmark.serving.wire import invalid
 from fairmark.web.visit import form
 
 KEY, VALUE = "metadata_key", "metadata_value"

@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.durable.sampling import Sampled
-from fairmark.durable.source import InvalidSource, find_file, open_source
+from fairmark.data.dataset import DataFile, DataRow
 from fairmark.errors import InvalidData
-from fairmark.evals.dataset import DataFile, DataRow
-from fairmark.functions import FunctionCheck, check_function
+from fairmark.evals.sampling import Sampled
+from fairmark.evals.source import InvalidSource, find_file, open_source
 from fairmark.parse import read
-from fairmark.registration import functions_in
+from fairmark.registry.functions import FunctionCheck, check_function
+from fairmark.registry.keeping import functions_in
 from fairmark.result import Result
 from fairmark.server.graders import Rewards, known_grader, unless_gone
 from fairmark.server.results import wire_form
-from fairmark.server.wire import ApiError, answer, invalid, not_found, project, read_object, state, wrong_type
+from fairmark.serving.wire import ApiError, answer, invalid, not_found, project, read_object, state, wrong_type
 from fairmark.store import Run
 from fairmark.web import render, show
 

@@ -11,7 +11,7 @@ from fairmark.graders import all_kinds
 from fairmark.judges.models import read_registry
 from fairmark.parse import read
 from fairmark.server.models import configured
-from fairmark.server.wire import ApiError, answer, base_url, not_found, read_object, wrong_type
+from fairmark.serving.wire import ApiError, answer, base_url, not_found, read_object, wrong_type
 from fairmark.settings import InvalidSettings
 from fairmark.web import forms, render, snippets
 from fairmark.web.payloads import read_payloads

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from fairmark.data.dataset import DataFile, DataRow
 from fairmark.errors import InvalidData
-from fairmark.evals.dataset import DataFile, DataRow
 
 ROWS_SHOWN = 5
 ROWS_READ = 1_000

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from fairmark.server.runs import find_run
-from fairmark.server.wire import project, state
+from fairmark.serving.wire import project, state
 from fairmark.store import Run, Store, StoreUnavailable
 from fairmark.web import render
 from fairmark.web.distribution import rate

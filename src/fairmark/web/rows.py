@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.durable.criteria import DEFAULT_THRESHOLD, load_criteria
+from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
 from fairmark.server.evals import find_eval
 from fairmark.server.runs import find_run
-from fairmark.server.wire import JSON, ApiError, base_url, state
+from fairmark.serving.wire import JSON, ApiError, base_url, state
 from fairmark.store import Item, Run, ids
 from fairmark.web import outputs, render, view
 from fairmark.web.outputs import Judge, Message, Passage, Room

@@ -9,10 +9,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.durable.criteria import DEFAULT_THRESHOLD, load_criteria
+from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
 from fairmark.server.evals import find_eval
 from fairmark.server.runs import find_run
-from fairmark.server.wire import invalid, project, state
+from fairmark.serving.wire import invalid, project, state
 from fairmark.store import Eval, InvalidCursor, Run, View
 from fairmark.store.scores import Histogram
 from fairmark.web import outputs, render, show, view

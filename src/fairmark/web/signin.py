@@ -5,8 +5,8 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.server.access import SESSION_COOKIE
-from fairmark.server.wire import state
+from fairmark.serving.access import SESSION_COOKIE
+from fairmark.serving.wire import state
 from fairmark.store.sessions import LASTS_S
 from fairmark.web import render
 from fairmark.web.guard import is_secure

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Scope
 
-from fairmark.server.wire import JSON, ApiError
+from fairmark.serving.wire import JSON, ApiError
 from fairmark.web import assets, render
 from fairmark.web.guard import SAFE, Handler, dressed, guarded
 from fairmark.web.pages import PAGES

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from fairmark import jsontext
-from fairmark.server.wire import invalid
+from fairmark.serving.wire import invalid
 from fairmark.store import InvalidView, View
 from fairmark.store.rows import Outcome
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
-from fairmark.server.access import OPEN_PROJECT, Visitor, cookie
+from fairmark.serving.access import OPEN_PROJECT, Visitor, cookie
 
 SEED_COOKIE = "fairmark_seed"
 """A random text for browsers without a session, to which their tokens are bound."""

@@ -1,0 +1,66 @@
+"""The summary table of a run, for a terminal."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairmark.data.tally import GraderTally, Tally
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def histogram(bins: list[int]) -> str:
+    """Bars from reward 0 (left) to 1 (right). A bin that holds anything shows at least the lowest bar."""
+    most = max(bins)
+    return "".join(_BARS[-(-8 * count // most)] if count else " " for count in bins)
+
+
+def table(tally: Tally) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("grader", overflow="fold")
+    skipping = any(counts.skipped for counts in tally.graders.values())
+    for heading in ("mean", "pass rate", "passed", "failed", "errors", *(["skipped"] if skipping else [])):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.add_column("rewards 0 to 1", no_wrap=True)
+    for label, counts in tally.graders.items():
+        shown.add_row(Text(label), *_cells(counts, skipping))
+    return shown
+
+
+def _cells(counts: GraderTally, skipping: bool) -> list[str | Text]:
+    def number(value: float | None, form: str) -> str:
+        return "–" if value is None else format(value, form)
+
+    judged = counts.judged > 0
+    return [
+        number(counts.mean, ".4f"),
+        number(counts.pass_rate, ".1%"),
+        str(counts.passed) if judged else "–",
+        str(counts.judged - counts.passed) if judged else "–",
+        Text(str(counts.errors), style="red" if counts.errors else ""),
+        *([Text(str(counts.skipped), style="yellow" if counts.skipped else "")] if skipping else []),
+        f"|{histogram(counts.bins)}|" if counts.graded else "",
+    ]
+
+
+def show(tally: Tally, console: Console) -> None:
+    console.print(table(tally))
+    for label, counts in tally.graders.items():
+        if counts.first_error is not None:
+            console.print(Text(f"\n{label}: {counts.errors} of {tally.rows} rows could not be graded. The first:"))
+            console.print(Text(f"  {counts.first_error}"))
+        if counts.first_skipped is not None:
+            console.print(Text(f"\n{label}: {counts.skipped} of {tally.rows} rows were skipped. The first:"))
+            console.print(Text(f"  {counts.first_skipped}"))
+
+
+def spent(tally: Tally) -> str | None:
+    """What judges took, in words; None where none was asked."""
+    graders = tally.graders.values()
+    if not any(counts.asked for counts in graders):
+        return None
+    text = f"judges: {sum(counts.tokens for counts in graders):,} tokens"
+    cost = sum(counts.cost for counts in graders)
+    if any(counts.unpriced for counts in graders):
+        return f"{text}, at least ${cost:.4f} (not every model has a price)" if cost else text
+    return f"{text}, ${cost:.4f}"

@@ -1,0 +1,235 @@
+"""The results file: one line of JSON a row, in the order of the data, readable again to go on where a run stopped."""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from fairmark import jsontext
+from fairmark.data.dataset import DataRow
+from fairmark.errors import InvalidData
+from fairmark.result import Result
+from fairmark.spec import GraderSpec
+
+FLUSH_EVERY_S = 0.5
+"""What a crash of the machine can cost; what was flushed survives the process."""
+
+
+class StoredUsage(msgspec.Struct):
+    total_tokens: int = 0
+
+
+class StoredJudgement(msgspec.Struct):
+    usage: StoredUsage = msgspec.field(default_factory=StoredUsage)
+    cost: float | None = None
+
+
+class StoredResult(msgspec.Struct):
+    """What a line says about one grader, as far as counting needs it."""
+
+    reward: float
+    passed: bool | None = None
+    error: str | None = None
+    skipped: str | None = None
+    judgements: list[StoredJudgement] = []
+
+
+class StoredRow(msgspec.Struct):
+    """A line of the file."""
+
+    row: int
+    graders: str
+    results: dict[str, StoredResult]
+    item: Any = None
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether a grader has left it out, so that it is to be graded again."""
+        return any(result.skipped is not None for result in self.results.values())
+
+
+def fingerprint(graders: Mapping[str, GraderSpec]) -> str:
+    """A short name for exactly these graders under these labels; it stands on every line."""
+    content = jsontext.encode({label: spec.echo() for label, spec in graders.items()})
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+class ResultsFile:
+    """Writes results, and reads those of an interrupted run. `-` is standard output."""
+
+    def __init__(self, path: str, stream: IO[bytes], graders: str, before: "_Before | None" = None) -> None:
+        self._path = path
+        self._stream = stream
+        self._graders = graders
+        self._before = before
+        self._flushed = time.monotonic()
+
+    @classmethod
+    def create(cls, path: str, graders: str, *, stdout: IO[bytes], overwrite: bool) -> "ResultsFile":
+        """A new file. An old one is only replaced when the caller says so."""
+        if path == "-":
+            return cls(path, stdout, graders)
+        if not overwrite and Path(path).exists():
+            raise InvalidData(f"{path}: exists already. --resume goes on with it, --overwrite replaces it.")
+        return cls(path, _open(path, "wb"), graders)
+
+    @classmethod
+    def reopen(cls, path: str, graders: str) -> "ResultsFile":
+        """The file of an interrupted run, to be written on; a last line that was cut off is dropped."""
+        stream = _open(path, "r+b")
+        end = stream.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - 65536)
+            stream.seek(start)
+            newline = stream.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        stream.truncate(end)
+        stream.seek(end)
+        return cls(path, stream, graders)
+
+    @classmethod
+    def replace(cls, path: str, graders: str) -> "ResultsFile":
+        """The file of a run whose skipped rows are graded again: they come where they were, between the others.
+
+        The old file stays until the new one holds as much.
+        """
+        before = _Before(path)
+        return cls(path, before.new, graders, before)
+
+    def write(self, row: DataRow, results: Mapping[str, Result]) -> None:
+        line = jsontext.encode(
+            {
+                "row": row.number,
+                "graders": self._graders,
+                "results": {label: _short(result) for label, result in results.items()},
+                "item": row.item,
+                "sample": row.sample,
+            }
+        )
+        now = time.monotonic()
+        with self._writing():
+            if self._before is not None and self._before.copy_until(row.number):
+                self._before = None
+            self._stream.write(line + b"\n")
+            if now - self._flushed > FLUSH_EVERY_S:
+                self._stream.flush()
+                self._flushed = now
+
+    def close(self) -> None:
+        with self._writing():
+            if self._before is not None:
+                self._before.copy_until(None)
+            if self._path == "-":
+                self._stream.flush()
+            else:
+                self._stream.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InvalidData.unusable(self._path, error, " What was written before is kept.") from None
+
+
+class _Numbered(msgspec.Struct):
+    row: int
+
+
+class _Before:
+    """The results of a run before this one, to be copied between what this one writes."""
+
+    def __init__(self, path: str) -> None:
+        self._target = Path(path).resolve()
+        self._copy = self._target.with_name(f"{self._target.name}.resumed")
+        self._old = _open(path, "rb")
+        self._held: tuple[int, bytes] | None = None
+        self.new = _open(str(self._copy), "wb")
+        shutil.copymode(self._target, self._copy)
+
+    def copy_until(self, number: int | None) -> bool:
+        """Copy the lines before that row and drop its own; all that are left where there is none.
+
+        True when there are no more: the copy has then taken the old file's place.
+        """
+        while (line := self._next()) is not None:
+            if number is not None and line[0] > number:
+                self._held = line
+                return False
+            if line[0] != number:
+                self.new.write(line[1])
+        self.new.flush()
+        self._copy.replace(self._target)
+        self._old.close()
+        return True
+
+    def _next(self) -> tuple[int, bytes] | None:
+        held, self._held = self._held, None
+        if held is not None:
+            return held
+        line = self._old.readline()
+        return (msgspec.json.decode(line, type=_Numbered).row, line) if line.endswith(b"\n") else None
+
+
+def stored_rows(path: str, graders: str) -> Iterator[StoredRow]:
+    """The whole lines of a results file. Raises InvalidData where they are not results of these graders."""
+    decoder = msgspec.json.Decoder(StoredRow)
+    with _open(path, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                row = decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                raise InvalidData(f"{path}: line {number} is not a result line; cannot resume.") from None
+            if row.graders != graders:
+                raise InvalidData(f"{path}: line {number} was made by other graders; cannot resume.")
+            yield row
+
+
+def _short(result: Result) -> dict[str, Any]:
+    """A result without what is empty: the 14 error keys only where one is set."""
+    grade = result.grade
+    short: dict[str, Any] = {"reward": grade.reward, "passed": result.passed, "status": result.status}
+    if grade.sub_rewards:
+        short["sub_rewards"] = dict(grade.sub_rewards)
+    if grade.error is not None:
+        short["error"] = grade.error
+        short["errors"] = dict(grade.flags)
+    if grade.skipped is not None:
+        short["skipped"] = grade.skipped
+    if result.warnings:
+        short["warnings"] = result.warnings
+    if grade.printed is not None:
+        short["printed"] = grade.printed
+    if grade.spread is not None:
+        short["spread"] = grade.spread
+    if grade.judgements:
+        short["judgements"] = [_without_input(judgement.dump()) for judgement in grade.judgements]
+    short["execution_time"] = result.execution_time
+    return short
+
+
+def _without_input(judgement: dict[str, Any]) -> dict[str, Any]:
+    """Grader, item and sample say what the judge was sent."""
+    del judgement["input"]
+    return judgement
+
+
+def _open(path: str, mode: str) -> IO[bytes]:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return open(path, mode)  # noqa: PTH123  # the caller closes it
+    except OSError as error:
+        raise InvalidData.unusable(path, error) from None

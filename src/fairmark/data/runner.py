@@ -1,0 +1,31 @@
+"""Rows through several graders at once, in order, holding only as many rows as are on their way."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import tee
+from typing import Any
+
+from fairmark.data.dataset import DataRow
+from fairmark.judges.base import Budget
+from fairmark.result import Result
+from fairmark.run import grade_stream
+from fairmark.spec import GraderSpec
+
+
+def run(
+    rows: Iterable[DataRow],
+    graders: Mapping[str, GraderSpec],
+    workers: int | None = None,
+    budget: Budget | None = None,
+) -> Iterator[tuple[DataRow, dict[str, Result]]]:
+    """Each row with its results by grader label. All graders spend of the one budget."""
+    own, *copies = tee(rows, len(graders) + 1)
+    streams = [
+        grade_stream(spec, map(_parts, copy), workers=workers, budget=budget)
+        for spec, copy in zip(graders.values(), copies, strict=True)
+    ]
+    for row, *results in zip(own, *streams, strict=True):
+        yield row, dict(zip(graders, results, strict=True))
+
+
+def _parts(row: DataRow) -> dict[str, Any]:
+    return {"item": row.item, "sample": row.sample}

@@ -1,0 +1,100 @@
+"""An output item: the wire form of one row of a run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairmark import jsontext
+from fairmark.evals.criteria import Outcome, flat
+from fairmark.evals.sampling import Sampled, output_messages
+from fairmark.evals.source import Sampling, SourceRow
+from fairmark.row import first_message
+from fairmark.store import ids
+
+_NO_TOKENS = {"total_tokens": 0, "completion_tokens": 0, "prompt_tokens": 0, "cached_tokens": 0}
+
+
+def encode_item(
+    eval_id: str,
+    run_id: str,
+    created_at: int,
+    row: SourceRow,
+    outcome: Outcome,
+    results: Sequence[Mapping[str, Any]],
+    sample: Mapping[str, Any],
+) -> bytes:
+    return jsontext.encode(
+        {
+            "object": "eval.run.output_item",
+            "id": ids.of_item(run_id, row.position),
+            "run_id": run_id,
+            "eval_id": eval_id,
+            "created_at": created_at,
+            "status": outcome,
+            "datasource_item_id": row.position,
+            "datasource_item": row.item,
+            "results": results,
+            "sample": sample,
+        }
+    )
+
+
+def given_sample(given: Any) -> dict[str, Any]:
+    """The item's `sample` where the row brought its own, be it none or one that cannot be read."""
+    members: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    text = given if isinstance(given, str) else members.get("output_text")
+    return {
+        "input": [],
+        "output": output_messages(members, text if isinstance(text, str) else ""),
+        "finish_reason": _finish_reason(members),
+        "model": members.get("model") if isinstance(members.get("model"), str) else "",
+        "usage": _usage(members.get("usage")),
+        "error": None,
+        "temperature": 1.0,
+        "max_completion_tokens": 0,
+        "top_p": 1.0,
+        "seed": 0,
+    }
+
+
+def made_sample(sampled: Sampled, how: Sampling) -> dict[str, Any]:
+    """The item's `sample` where we asked for it."""
+    sampling = how.sampling
+    error = None
+    if sampled.error is not None:
+        error = {"code": sampled.code or "error", "message": sampled.error}
+    return {
+        "input": [
+            {
+                "role": message["role"],
+                "content": flat(message.get("content") or ""),
+                "tool_calls": message.get("tool_calls"),
+                "tool_call_id": message.get("tool_call_id"),
+                "function_call": message.get("function_call"),
+            }
+            for message in sampled.messages
+        ],
+        "output": output_messages(sampled.reply, ""),
+        "finish_reason": _finish_reason(sampled.reply),
+        "model": sampled.reply.get("model") or how.model,
+        "usage": _usage(sampled.reply.get("usage")),
+        "error": error,
+        "temperature": sampling.get("temperature", 1.0),
+        "max_completion_tokens": sampling.get("max_completions_tokens", 0),
+        "top_p": sampling.get("top_p", 1.0),
+        "seed": sampling.get("seed", 0),
+    }
+
+
+def _finish_reason(reply: Mapping[str, Any]) -> str:
+    if not first_message(reply):
+        return "stop"
+    reason = reply["choices"][0].get("finish_reason")
+    return reason if isinstance(reason, str) else "stop"
+
+
+def _usage(given: Any) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        return dict(_NO_TOKENS)
+    details = given.get("prompt_tokens_details")
+    found = {**given, "cached_tokens": details.get("cached_tokens", 0)} if isinstance(details, Mapping) else given
+    return {name: value if isinstance(value := found.get(name), int) else 0 for name in _NO_TOKENS}

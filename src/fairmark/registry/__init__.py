@@ -1,0 +1,1 @@
+"""Graders under keys: looked up, kept, carried as packs."""

@@ -1,0 +1,62 @@
+"""Function graders before they are accepted: the checks they have to pass, the last of them in the sandbox."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairmark.errors import FairmarkError
+from fairmark.graders.function import TEST_THREAD, Check, CheckFailed, annotation_warnings, static_checks
+from fairmark.sandbox.base import Program, Sandbox
+from fairmark.sandbox.callables import source_of
+from fairmark.sandbox.chosen import ChosenSandbox
+from fairmark.text.thread import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCheck:
+    """What was checked, up to the first check that failed. `score` is what the test run gave."""
+
+    valid: bool
+    checks: list[Check]
+    warnings: list[str] = field(default_factory=list)
+    score: float | None = None
+
+
+class FunctionRefused(FairmarkError, ValueError):
+    """A function grader failed one of its checks; nothing was kept."""
+
+    def __init__(self, path: str, found: FunctionCheck) -> None:
+        self.path = path
+        self.found = found
+        failed = found.checks[-1]
+        where = "" if path == "$.source" else f"{path}: "
+        super().__init__(f"{where}{failed.name}: {failed.message}")
+
+
+def check_function(
+    function: str | Callable[..., Any], thread: Thread = TEST_THREAD, sandbox: Sandbox | None = None
+) -> FunctionCheck:
+    """Check a function grader in the order size, syntax, structure, signature, execution, test_run.
+
+    The first four only look at the source. The last two run it in the sandbox: its body, then `grade` on a test
+    thread. Raises ValueError for a callable whose source cannot be had.
+    """
+    from fairmark.work import eventloop
+
+    source, warnings = (function, []) if isinstance(function, str) else source_of(function)
+    warnings = [*warnings, *annotation_warnings(source)]
+    checks: list[Check] = []
+    try:
+        for check in static_checks(source):
+            checks.append(check)  # noqa: PERF402  # those that passed are wanted when the next one raises
+    except CheckFailed as failure:
+        return FunctionCheck(False, [*checks, failure.check], warnings)
+    sandbox = sandbox or ChosenSandbox()
+    program = Program(source, "function", sandbox.policy.function, strict=True, packages=frozenset({"asyncio"}))
+    (outcome,) = eventloop.run(sandbox.run(program, [thread]))
+    if outcome.failure is not None and outcome.at_load:
+        return FunctionCheck(False, [*checks, Check("execution", False, outcome.details)], warnings)
+    checks.append(Check("execution", True))
+    if outcome.failure is not None:
+        return FunctionCheck(False, [*checks, Check("test_run", False, outcome.details)], warnings)
+    return FunctionCheck(True, [*checks, Check("test_run", True)], warnings, outcome.reward)

@@ -1,0 +1,252 @@
+"""Puts graders under keys. Everything is checked before anything is kept."""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from fairmark import jsontext
+from fairmark.endpoints import Offline, aprobe
+from fairmark.errors import InvalidGrader, InvalidKey, Problem
+from fairmark.parse import parse, read, validate
+from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
+from fairmark.registry.functions import FunctionRefused, check_function
+from fairmark.registry.lookup import Registry
+from fairmark.spec import GraderSpec
+from fairmark.store import Grader, NewGrader
+from fairmark.store.graders import Graders
+
+_ID = re.compile(r"grader_[0-9a-f]{32}")
+_TYPES = {"binary_judge": "JUDGE", "function": "FUNCTION", "endpoint": "REMOTE", "custom": "CUSTOM"}
+PREBUILT = {
+    "FAITHFULNESS": "faithfulness",
+    "CONTEXT_RELEVANCY": "context_relevancy",
+    "ANSWER_RELEVANCY": "answer_relevancy",
+}
+"""The prebuilt judges by the names that Adaptive has for them."""
+
+
+class Kept(NamedTuple):
+    """A grader that was kept, and what is legal about it and yet probably not meant."""
+
+    grader: Grader
+    warnings: list[str]
+
+
+class Registration:
+    """The ways to put graders into a store, with all checks."""
+
+    def __init__(self, graders: Graders, registry: Registry) -> None:
+        self._graders = graders
+        self._registry = registry
+
+    async def create(
+        self, project: str, key: Any, grader: Any, name: str | None = None, description: str | None = None
+    ) -> Kept:
+        """Raises InvalidKey, InvalidGrader, FunctionRefused or DuplicateKey."""
+        check_key(key)
+        checked = await _check(self._registry, project, grader)
+        info = await _ask(checked)
+        kept = await self._graders.create(project, key, checked.grader, name, description, info)
+        self._registry.forget()
+        return Kept(kept, checked.warnings)
+
+    async def update(
+        self,
+        project: str,
+        id_or_key: str,
+        *,
+        grader: Any = UNSET,
+        name: str | UnsetType | None = UNSET,
+        description: str | UnsetType | None = UNSET,
+        locked: bool | UnsetType = UNSET,
+        expected: int | None = None,
+    ) -> Kept | None:
+        """None where there is no such grader. Raises as `create` does, and LockedGrader and VersionConflict."""
+        checked = None if grader is UNSET else await _check(self._registry, project, grader)
+        kept = await self._graders.update(
+            project,
+            id_or_key,
+            grader=UNSET if checked is None else checked.grader,
+            info=None if checked is None else await _ask(checked),
+            name=name,
+            description=description,
+            locked=locked,
+            expected=expected,
+        )
+        self._registry.forget()
+        return None if kept is None else Kept(kept, [] if checked is None else checked.warnings)
+
+    async def delete(self, project: str, id_or_key: str) -> Grader | None:
+        """What was deleted; None where there is no such grader. Raises LockedGrader."""
+        gone = await self._graders.delete(project, id_or_key)
+        self._registry.forget()
+        return gone
+
+    async def bring(self, project: str, pack: Sequence[NewGrader], *, update: bool) -> dict[str, str]:
+        """All graders of a pack or none: key -> created, updated or unchanged. No endpoint is asked for its name.
+
+        Raises InvalidGrader or FunctionRefused with the place in the pack, DuplicateKey for a grader that is there and
+        differs, unless they may be updated, and LockedGrader.
+        """
+        registry = Registry(_PackFirst(self._graders, pack))  # a pack's graders may refer to one another
+        checked = []
+        for index, new in enumerate(pack):
+            where = f"$.graders[{index}]"
+            if problem := _key_problem(new.key):
+                raise InvalidGrader.at(f"{where}.key", problem)
+            try:
+                found = await _check(registry, project, new.grader)
+            except InvalidGrader as error:
+                raise InvalidGrader([_moved(each, f"{where}.grader") for each in error.problems]) from None
+            except FunctionRefused as error:
+                raise FunctionRefused(f"{where}.grader{error.path.removeprefix('$')}", error.found) from None
+            checked.append(NewGrader(new.key, found.grader, new.name, new.description, new.locked))
+            await asyncio.sleep(0)  # a pack may be long, and this loop has other work
+        done = await self._graders.bring(project, checked, update=update)
+        self._registry.forget()
+        return done
+
+
+class _Checked(NamedTuple):
+    """A grader that may be kept, as it will be: normalised, or as it was given where it holds references."""
+
+    grader: dict[str, Any]
+    warnings: list[str]
+
+
+async def _check(registry: Registry, project: str, grader: Any) -> _Checked:
+    given = {key: value for key, value in read(grader).items() if key != NOTE}
+    if given.get("type") == TYPE:
+        message = "a registered grader cannot be a reference to another. Register the grader itself."
+        raise InvalidGrader.at("$.type", message)
+    expanded = await registry.expand(project, given)
+    for path, source in functions_in(given):
+        # In a thread of its own: the sandbox is waited for, and this loop has other work.
+        found = await asyncio.to_thread(check_function, source)
+        if not found.valid:
+            raise FunctionRefused(path, found)
+    spec = parse(expanded)
+    kept = given if spec.registered else spec.echo()
+    if given.get("name") is None:  # it is called by its key, and not by its type
+        kept.pop("name", None)
+    return _Checked(kept, validate(spec).warnings)
+
+
+async def _ask(checked: _Checked) -> dict[str, Any] | None:
+    """What an endpoint says of itself. One that does not answer is kept with a warning: it may be up tomorrow."""
+    if checked.grader["type"] != "endpoint":
+        return None
+    found = await aprobe(checked.grader["url"], checked.grader.get("headers"))
+    if isinstance(found, Offline):
+        checked.warnings.append(f"$.url: {found.error}")
+        return None
+    return found._asdict()
+
+
+def _moved(problem: Problem, where: str) -> Problem:
+    return problem._replace(path=where + problem.path.removeprefix("$"))
+
+
+class _PackFirst:
+    """Finds graders in a pack, else in the store."""
+
+    def __init__(self, graders: Graders, pack: Sequence[NewGrader]) -> None:
+        self._graders = graders
+        self._pack = {new.key: new for new in pack}
+
+    async def __call__(self, project: str, wanted: Collection[Wanted]) -> Mapping[Wanted, Registered]:
+        newest = {each for each in wanted if each[1] is None and each[0] in self._pack}
+        kept = await self._graders.find(project, [each for each in wanted if each not in newest])
+        # Of a key that is new the pack has the first version; of one that is there, the one to come.
+        first = {each for each in wanted if each[1] == 1 and each[0] in self._pack and each not in kept}
+        here = {each: Registered("", each[0], 1, self._pack[each[0]].grader) for each in newest | first}
+        return {**kept, **here}
+
+
+def check_key(key: Any) -> None:
+    """Raises InvalidKey."""
+    if problem := _key_problem(key):
+        raise InvalidKey(f"key: {problem}")
+
+
+def _key_problem(key: Any) -> str | None:
+    if not isinstance(key, str):
+        return f"found {jsontext.describe(key)}. {KEY_RULE}"
+    if _ID.fullmatch(key):
+        return f"found {jsontext.quote(key)}, which looks like an id. {KEY_RULE}"
+    return None if KEY.fullmatch(key) else f"found {jsontext.quote(key)}. {KEY_RULE}"
+
+
+def functions_in(grader: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where function graders stand, and their sources. What is no text is told when it is parsed."""
+    for path, each in (("$", grader), *((f"$.graders{path}", child) for path, child in children(grader))):
+        if isinstance(each, Mapping) and each.get("type") == "function" and isinstance(each.get("source"), str):
+            yield f"{path}.source", each["source"]
+
+
+def record(grader: Grader, warnings: Sequence[str] | None = None) -> dict[str, Any]:
+    """A registered grader as clients see it: ours, and beside it what Adaptive's clients know of one."""
+    kind = grader.grader["type"]
+    is_bool = kind in ("binary_judge", "string_check", "label_model")
+    metric = grader.grader.get("feedback_key") or grader.key
+    return {
+        "object": "grader",
+        "id": grader.id,
+        "key": grader.key,
+        "name": grader.name,
+        "description": grader.description,
+        "version": grader.version,
+        "locked": grader.locked,
+        "grader": grader.grader,
+        "grader_type": grader_type(kind),
+        "grader_config": _config(grader),
+        "project": {"id": grader.project, "key": grader.project, "name": grader.project},
+        "metric": {
+            "id": grader.id.replace("grader_", "metric_", 1),
+            "key": metric,
+            "name": metric,
+            "kind": "BOOL" if is_bool else "SCALAR",
+            "scoring_type": "HIGHER_IS_BETTER",
+        },
+        "created_at": grader.created_at,
+        "updated_at": grader.updated_at,
+        **({} if warnings is None else {"warnings": list(warnings)}),
+    }
+
+
+def grader_type(kind: str) -> str:
+    """Adaptive's word for a kind; of kinds that it does not have, our own."""
+    return "PREBUILT" if kind in PREBUILT.values() else _TYPES.get(kind, kind.upper())
+
+
+def _config(grader: Grader) -> dict[str, Any]:
+    given = grader.grader
+    match grader_type(given["type"]):
+        case "FUNCTION":
+            return {"source_code": given["source"], "description": grader.description}
+        case "JUDGE":
+            names = {
+                "model": "model",
+                "criteria": "criteria",
+                "examples": "examples",
+                "system_template": "system_template",
+                "user_template": "user_template",
+            }
+            return {theirs: given.get(ours) for theirs, ours in names.items()}
+        case "PREBUILT":
+            return {"criteria_key": given["type"].upper(), "model": given.get("model")}
+        case "REMOTE":
+            info = grader.info or {}
+            return {"url": given["url"], "version": info.get("version"), "description": info.get("description")}
+        case "CUSTOM":
+            return {"description": grader.description or given.get("description")}
+        case _:
+            return {}
+
+
+def grades_by_itself(spec: GraderSpec) -> bool:
+    """Whether there is anything to compute: a custom grader's scores come from elsewhere."""
+    return spec.type != "custom" and all(map(grades_by_itself, spec.children.values()))

@@ -1,0 +1,1 @@
+"""What both HTTP servers and the web page share."""

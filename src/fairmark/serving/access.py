@@ -1,0 +1,215 @@
+"""Who may come in: a request's key -> its project, and how often a key may knock."""
+
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from fairmark.serving.wire import ApiError
+
+REMEMBERED_S = 2.0
+"""How long a key's answer is remembered: a revoked key works at most this much longer."""
+REMEMBERED_AT_MOST = 10_000
+OPEN_PROJECT = "default"
+SESSION_COOKIE = "fairmark_session"
+LOOPBACK_NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
+
+Headers = Mapping[bytes, bytes]
+
+
+class Key(Protocol):
+    """As much of a stored key as is needed here."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def project(self) -> str: ...
+
+
+class Keys(Protocol):
+    """Where keys are kept."""
+
+    async def find(self, key: str) -> Key | None: ...
+
+    async def any(self) -> bool: ...
+
+
+class Sessions(Protocol):
+    """Where sessions of the web page are kept."""
+
+    async def find(self, token: str) -> Key | None: ...
+
+
+class Bucket:
+    """Requests a minute: as many at once after a pause, then one for each share of the minute."""
+
+    __slots__ = ("_left", "_per_s", "_size", "_when")
+
+    def __init__(self, per_minute: int) -> None:
+        self._size = float(per_minute)
+        self._per_s = per_minute / 60
+        self._left = self._size
+        self._when = time.monotonic()
+
+    def wait_s(self) -> float:
+        """Takes one and gives 0, or how long to wait for the next."""
+        now = time.monotonic()
+        self._left = min(self._size, self._left + (now - self._when) * self._per_s)
+        self._when = now
+        if self._left >= 1:
+            self._left -= 1
+            return 0.0
+        return (1 - self._left) / self._per_s
+
+
+class Visitor:
+    """Whoever a key belongs to."""
+
+    __slots__ = ("_bucket", "key_id", "project")
+
+    def __init__(self, project: str, key_id: str | None, per_minute: int) -> None:
+        self.project = project
+        self.key_id = key_id
+        self._bucket = Bucket(per_minute) if per_minute else None
+
+    def knock(self) -> None:
+        """Raises 429 where this key has knocked too often."""
+        wait_s = self._bucket.wait_s() if self._bucket else 0.0
+        if wait_s:
+            raise ApiError(
+                429,
+                f"Too many requests with this key. Try again in {wait_s:.1f} s.",
+                "rate_limit_error",
+                code="rate_limit_exceeded",
+                headers={"retry-after": str(int(wait_s) + 1), "retry-after-ms": str(int(wait_s * 1000) + 1)},
+            )
+
+
+class Access:
+    """Lets requests in. Without any key in the store, and only where we listen on loopback, everybody is let in."""
+
+    def __init__(self, keys: Keys, sessions: Sessions, on_loopback: bool, rate_limit_per_minute: int) -> None:
+        self._keys = keys
+        self._sessions = sessions
+        self._on_loopback = on_loopback
+        self._per_minute = rate_limit_per_minute
+        self._everybody = Visitor(OPEN_PROJECT, None, rate_limit_per_minute)
+        self._open_until = 0.0
+        self._closed_until = 0.0
+        self._found: dict[str, tuple[float, Visitor | None]] = {}
+        self._visitors: dict[str, Visitor] = {}
+        self._hosts: set[bytes] = set()
+
+    async def visitor(self, headers: Headers) -> Visitor:
+        """Raises ApiError 401, or 403 for a web page that reaches for an open server."""
+        given = _credentials(headers)
+        found = await self._let_in(headers, given)
+        if found is not None:
+            return found
+        message = "The API key is not valid." if given else "There is no API key."
+        raise ApiError(
+            401,
+            f"{message} Send one as 'Authorization: Bearer KEY' or 'api-key: KEY'; fairmark keys create makes one.",
+            code="invalid_api_key",
+        )
+
+    async def page_visitor(self, headers: Headers) -> tuple[Visitor, str | None]:
+        """For the web page, where a session is as good as a key. Gives the session too, where it was what counted."""
+        given, session = _credentials(headers), cookie(headers, SESSION_COOKIE)
+        key = await self._sessions.find(session) if session else None
+        # A session counts before the open door, which is remembered for a moment after the first key was made.
+        found = await self._let_in(headers, given) if key is None or given else None
+        if found is not None:
+            return found, None
+        if key is None:
+            raise ApiError(
+                401,
+                "Sign in to see this page, or send an API key as 'Authorization: Bearer KEY'.",
+                code="not_signed_in",
+            )
+        return self._visitor(key), session
+
+    async def _let_in(self, headers: Headers, given: list[str]) -> Visitor | None:
+        if self._on_loopback and await self._is_open():
+            self._check_page(headers)
+            return self._everybody
+        for key in given:
+            found = await self._find(key)
+            if found is not None:
+                return found
+        return None
+
+    async def _is_open(self) -> bool:
+        now = time.monotonic()
+        if now < self._open_until:
+            return True
+        if now < self._closed_until:
+            return False
+        if await self._keys.any():
+            self._closed_until = now + REMEMBERED_S
+            return False
+        self._open_until = now + REMEMBERED_S
+        return True
+
+    async def _find(self, key: str) -> Visitor | None:
+        now = time.monotonic()
+        until, found = self._found.get(key, (0.0, None))
+        if now < until:
+            return found
+        stored = await self._keys.find(key)
+        found = None if stored is None else self._visitor(stored)
+        if len(self._found) >= REMEMBERED_AT_MOST:  # somebody tries keys
+            self._found.clear()
+        self._found[key] = (now + REMEMBERED_S, found)
+        return found
+
+    def _visitor(self, key: Key) -> Visitor:
+        """One for each key, however it comes in: it knocks as often as it may, all ways together."""
+        found = self._visitors.get(key.id)
+        if found is None:
+            found = self._visitors[key.id] = Visitor(key.project, key.id, self._per_minute)
+        return found
+
+    def _check_page(self, headers: Headers) -> None:
+        """A browser sends requests to this machine for any page it shows; such a page must not use the server.
+
+        A page's requests tell where it comes from, and one that has renamed itself to this machine's address still
+        asks for its own name.
+        """
+        host = headers.get(b"host", b"localhost")
+        if host not in self._hosts:
+            name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
+            if name.lower() not in LOOPBACK_NAMES:
+                raise ApiError(
+                    403,
+                    "This server has no keys and answers to localhost only. fairmark keys create makes a key.",
+                    code="host_not_allowed",
+                )
+            if len(self._hosts) < 100:
+                self._hosts.add(host)
+        origin = headers.get(b"origin")
+        if origin is not None and origin != b"http://" + host:
+            raise ApiError(
+                403, "Web pages of other sites may not use a server without keys.", code="origin_not_allowed"
+            )
+
+
+def cookie(headers: Headers, name: str) -> str | None:
+    """A cookie's value. Ours need no quoting, so that nothing of it is undone here."""
+    for each in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        found, _, value = each.strip().partition("=")
+        if found == name:
+            return value
+    return None
+
+
+def _credentials(headers: Headers) -> list[str]:
+    """The keys that a request brings: OpenAI's header and Azure's."""
+    found = []
+    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        found.append(token.strip())
+    key = headers.get(b"api-key", b"").decode("latin-1").strip()
+    if key and key not in found:
+        found.append(key)
+    return found

@@ -1,0 +1,45 @@
+"""What the query of a list says: how many, after which, in which order."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar, get_args
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+
+from fairmark import jsontext
+from fairmark.serving.wire import invalid
+from fairmark.store.pages import Order
+
+Word = TypeVar("Word", bound=str)
+MOST = 100
+"""How many entries a list gives at once, but for the list of files."""
+ORDERS: tuple[Order, ...] = get_args(Order)
+
+
+class Query(NamedTuple):
+    limit: int
+    after: str | None
+    order: Order
+    params: QueryParams
+
+    def choice(self, name: str, allowed: Sequence[Word], default: Word) -> Word:
+        return _choice(self.params, name, allowed, default)
+
+
+def read_query(request: Request, *, limit: int, most: int = MOST, order: Order) -> Query:
+    """The query of a list with these defaults. Raises ApiError."""
+    params = request.query_params
+    given = params.get("limit")
+    if given:
+        if not given.isascii() or not given.isdecimal() or not 1 <= int(given[:9]) <= most or len(given) > 9:
+            raise invalid(f"limit: found {jsontext.quote(given)}. It takes a number from 1 to {most}.", "limit")
+        limit = int(given)
+    return Query(limit, params.get("after") or None, _choice(params, "order", ORDERS, order), params)
+
+
+def _choice(params: QueryParams, name: str, allowed: Sequence[Word], default: Word) -> Word:
+    given = params.get(name) or default
+    for word in allowed:
+        if word == given:
+            return word
+    raise invalid(f"{name}: found {jsontext.quote(given)}. Use one of: {', '.join(allowed)}.", name)

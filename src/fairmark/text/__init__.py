@@ -1,0 +1,1 @@
+"""Text out of rows and JSON: templates, messages, conversations, Handlebars."""

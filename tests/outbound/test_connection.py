@@ -1,0 +1,52 @@
+"""What a server that is asked does to us, in words."""
+
+import email.utils
+import time
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+
+from fairmark.outbound.connection import asked_pause_s, why_it_failed
+
+REFUSED = aiohttp.ClientConnectorError(
+    ConnectionKey("localhost", 9, False, True, None, None, None), ConnectionRefusedError(111, "any words")
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (REFUSED, "cannot connect to localhost:9 (Connection refused)"),
+        (aiohttp.ServerDisconnectedError(), "the server closed the connection before it answered"),
+        (aiohttp.ClientPayloadError("x"), "the connection was cut in the middle of the answer"),
+        (aiohttp.ClientError("bad line"), "bad line"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_a_failure_is_told_in_words(error: Exception, words: str) -> None:
+    assert why_it_failed(error) == words
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause_s"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "3"}, 3.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+    ],
+)
+def test_the_pause_that_a_server_asks_for(headers: dict[str, str], pause_s: float | None) -> None:
+    assert asked_pause_s(headers) == pause_s
+
+
+def test_a_pause_may_be_given_as_a_date() -> None:
+    pause = asked_pause_s({"retry-after": email.utils.formatdate(time.time() + 100, usegmt=True)})
+    assert pause is not None
+    assert 90 < pause <= 100
