@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairmark.errors import InvalidGrader, VariableMissing
+from fairmark.errors import GradingFailed, InvalidGrader, VariableMissing
 from fairmark.row import make_row
 from fairmark.text.messages import Fence, Messages
 
@@ -214,3 +214,13 @@ def test_a_fake_fence_in_the_row_stays_inside_the_real_one() -> None:
     _, sent = Messages([message("{{item.a}}")]).render(row, Fence())
     assert sent["content"].count("</data-") == 2
     assert sent["content"].endswith("</data-" + sent["content"][len("<data-") :][:16] + ">")
+
+
+@pytest.mark.parametrize("part", ["{{item.a}}", image("{{item.a}}")])
+@pytest.mark.parametrize("fence", [None, Fence()])
+def test_many_messages_cannot_make_a_prompt_without_end_of_a_row(part: Any, fence: Fence | None) -> None:
+    row = make_row({"a": "x" * 1_000_000}, "")
+    assert len(Messages([message([part] * 15)]).render(row, fence)[-1]["content"]) == 15
+    for messages in (Messages([message([part] * 17)]), Messages([message([part])] * 17)):
+        with pytest.raises(GradingFailed, match="the grader's text for this row is longer than 16,000,000 characters"):
+            messages.render(row, fence)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairmark.errors import InvalidGrader, SampleNotJson, VariableMissing
+from fairmark.errors import GradingFailed, InvalidGrader, SampleNotJson, VariableMissing
 from fairmark.row import NO_SAMPLE, make_row
 from fairmark.text.template import Template
 
@@ -219,8 +219,24 @@ def test_any_text_compiles_or_is_refused_and_text_without_variables_is_kept(sour
 
 @pytest.mark.parametrize(
     ("piece", "variables"),
-    [("{{", 0), ("{{'", 0), ('{{"a', 0), ("{{item[", 0), ("{{ item.a }}", 20_000), ("{ {item.a} }", 0)],
+    [("{{", 0), ("{{'", 0), ('{{"a', 0), ("{{item[", 0), ("{{ item.a }}" + "{{ }}" * 9, 2_000), ("{ {item.a} }", 0)],
 )
 def test_a_long_template_is_read_in_one_go(piece: str, variables: int) -> None:
     # A scan that starts again at every brace would take hours here.
-    assert len(Template(piece * 20_000 + "x" * 1_000_000).variables) == variables
+    assert len(Template(piece * (variables or 20_000) + "x" * 1_000_000).variables) == variables
+
+
+def test_a_template_has_a_limit_of_variables() -> None:
+    assert len(Template("{{ item.a }}" * 10_000).variables) == 10_000
+    with pytest.raises(InvalidGrader, match="found more than 10,000 variables in one template"):
+        Template("{{ item.a }}" * 200_000)
+
+
+@pytest.mark.parametrize("value", ["x" * 1_000_000, {"deep": "x" * 1_000_000}])
+def test_a_short_template_cannot_make_a_text_without_end_of_a_row(value: Any) -> None:
+    template = Template("{{ item.a }} " * 1_000)
+    row = make_row({"a": value}, "")
+    for render in (template.render, lambda row: template.render_with(row, str.upper)):
+        with pytest.raises(GradingFailed, match="the grader's text for this row is longer than 16,000,000 characters"):
+            render(row)
+    assert len(Template("{{ item.a }} " * 15).render(row)) > 15_000_000

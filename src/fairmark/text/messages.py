@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from fairmark import jsontext
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.row import Row
-from fairmark.text.template import Template
+from fairmark.text.template import MOST_RENDERED_CHARS, Template, too_long
 
 ROLES = ("user", "assistant", "system", "developer")
 DETAILS = ("auto", "low", "high")
@@ -22,28 +22,51 @@ Render = Callable[[Template, Row], str]
 T = TypeVar("T")
 
 
+class _Filling:
+    """The templates of one rendering, filled in for a row as long as there is room."""
+
+    __slots__ = ("_left", "_render", "_row")
+
+    def __init__(self, row: Row, render: Render) -> None:
+        self._row = row
+        self._render = render
+        self._left = MOST_RENDERED_CHARS
+
+    def text(self, template: Template) -> str:
+        return self._counted(self._render(template, self._row))
+
+    def bare(self, template: Template) -> str:
+        """Never fenced: a URL with something around it is another URL."""
+        return self._counted(template.render(self._row))
+
+    def _counted(self, text: str) -> str:
+        self._left -= len(text)
+        if self._left < 0:
+            raise too_long()
+        return text
+
+
 class _Text(NamedTuple):
     text: Template
 
-    def chat(self, row: Row, render: Render) -> dict[str, Any]:
-        return {"type": "text", "text": render(self.text, row)}
+    def chat(self, fill: _Filling) -> dict[str, Any]:
+        return {"type": "text", "text": fill.text(self.text)}
 
 
 class _Image(NamedTuple):
     url: Template
     detail: str
 
-    def chat(self, row: Row, render: Render) -> dict[str, Any]:
-        # Never fenced: a URL with something around it is another URL.
-        return {"type": "image_url", "image_url": {"url": self.url.render(row), "detail": self.detail}}
+    def chat(self, fill: _Filling) -> dict[str, Any]:
+        return {"type": "image_url", "image_url": {"url": fill.bare(self.url), "detail": self.detail}}
 
 
 class _Audio(NamedTuple):
     data: Template
     format: str
 
-    def chat(self, row: Row, render: Render) -> dict[str, Any]:
-        return {"type": "input_audio", "input_audio": {"data": self.data.render(row), "format": self.format}}
+    def chat(self, fill: _Filling) -> dict[str, Any]:
+        return {"type": "input_audio", "input_audio": {"data": fill.bare(self.data), "format": self.format}}
 
 
 class _Message(NamedTuple):
@@ -52,10 +75,10 @@ class _Message(NamedTuple):
     """The content where it is one text; else None, and it is `parts`."""
     parts: tuple[_Text | _Image | _Audio, ...]
 
-    def chat(self, row: Row, render: Render) -> dict[str, Any]:
+    def chat(self, fill: _Filling) -> dict[str, Any]:
         if self.text is not None:
-            return {"role": self.role, "content": render(self.text, row)}
-        return {"role": self.role, "content": [part.chat(row, render) for part in self.parts]}
+            return {"role": self.role, "content": fill.text(self.text)}
+        return {"role": self.role, "content": [part.chat(fill) for part in self.parts]}
 
     def templates(self) -> Iterator[Template]:
         if self.text is not None:
@@ -109,10 +132,12 @@ class Messages:
         return [template for message in self._messages for template in message.templates()]
 
     def render(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
-        """The messages for a row. Raises VariableMissing or SampleNotJson."""
+        """The messages for a row. Raises GradingFailed."""
         if fence is None:
-            return [message.chat(row, _plain) for message in self._messages]
-        return [fence.notice(), *(message.chat(row, fence.render) for message in self._messages)]
+            fill = _Filling(row, _plain)
+            return [message.chat(fill) for message in self._messages]
+        fill = _Filling(row, fence.render)
+        return [fence.notice(), *(message.chat(fill) for message in self._messages)]
 
     def values(self, row: Row) -> list[str]:
         """The texts that the row brings into the messages."""

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import InvalidGrader, Problem, SampleNotJson, VariableMissing
+from fairmark.errors import GradingFailed, InvalidGrader, Problem, SampleNotJson, VariableMissing
 from fairmark.row import NO_SAMPLE, Row
 from fairmark.text.compiled import CompiledText
 
 NAMESPACES = ("item", "sample")
+MOST_VARIABLES = 10_000
+MOST_RENDERED_CHARS = 16_000_000
+"""A row's values may be filled in many times over: a text beyond this is no text for a grader, but a mistake."""
 
 # The innermost pair of double braces. Inside stand no braces, except within a quoted key.
 _BRACES = re.compile(r"""\{\{((?:[^{}"']|"[^"{}]*"|'[^'{}]*')*)\}\}""")
@@ -24,6 +27,9 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _PATH_LIKE = re.compile(r"[^\W\d]\w*(?:\s*[.\[].*)?", re.DOTALL)
 # A brace or two before a namespace in what was left as text: a variable whose braces do not match.
 _STRAY = re.compile(r"\{\s*(?:item|sample)\s*[.\[}][^\s{}]*\}*")
+
+# So few values cannot make much more of a row than there is.
+_FEW_PARTS = 16
 
 Step = str | int
 
@@ -54,16 +60,38 @@ class Template(CompiledText):
         return self._join
 
     def _join(self, row: Row) -> str:
+        if len(self._parts) > _FEW_PARTS:
+            return self._join_bounded(row)
         return "".join([part if isinstance(part, str) else part.render(row) for part in self._parts])
+
+    def _join_bounded(self, row: Row) -> str:
+        texts: list[str] = []
+        left = MOST_RENDERED_CHARS
+        for part in self._parts:
+            text = part if isinstance(part, str) else part.render(row)
+            left -= len(text)
+            if left < 0:
+                raise too_long()
+            texts.append(text)
+        return "".join(texts)
 
     def render_with(self, row: Row, around: Callable[[str], str]) -> str:
         """The text for a row, with something put around every value that the row brings in."""
+        if len(self._parts) > _FEW_PARTS:
+            self._join_bounded(row)
         return "".join([part if isinstance(part, str) else around(part.render(row)) for part in self._parts])
 
     def stray(self) -> list[str]:
         """Pieces of plain text that look like variables with a brace missing. They stay text; a user may be told."""
         texts = [part for part in self._parts if isinstance(part, str)]
         return [found for text in texts for found in _STRAY.findall(text)]
+
+
+def too_long() -> GradingFailed:
+    return GradingFailed(
+        f"the grader's text for this row is longer than {MOST_RENDERED_CHARS:,} characters: its template fills in long "
+        "values many times."
+    )
 
 
 class Variable:
@@ -179,7 +207,7 @@ def _fields(value: dict[str, Any], step: Step) -> str:
 def _compile(source: str) -> tuple[list[str | Variable], list[Problem]]:
     parts: list[str | Variable] = []
     problems: list[Problem] = []
-    end = 0
+    end = variables = 0
     for braces in _BRACES.finditer(source):
         try:
             variable = _variable(braces.group(1).strip())
@@ -192,6 +220,9 @@ def _compile(source: str) -> tuple[list[str | Variable], list[Problem]]:
             parts.append(source[end : braces.start()])
         parts.append(variable)
         end = braces.end()
+        variables += 1
+        if variables > MOST_VARIABLES:
+            return parts, [*problems, Problem("", f"found more than {MOST_VARIABLES:,} variables in one template.")]
     if end < len(source):
         parts.append(source[end:])
     return parts, problems
