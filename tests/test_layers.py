@@ -12,8 +12,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 # From the bottom up; "" is the package's public names.
 ROOMS = """
     errors jsontext row references settings text metrics spec judgement result
-    outbound work judges endpoints sandbox context graders plugin parse
-    store registry run apart  client data evaluation  evals serving web server rewardserver cli
+    outbound work apart judges endpoints sandbox context graders plugin parse
+    store registry run  client data evaluation  evals serving web server rewardserver cli
 """.split()
 ROOMS.insert(ROOMS.index("client"), "")
 # What the kinds share; the other modules of graders/ are kinds.

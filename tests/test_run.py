@@ -192,3 +192,56 @@ def test_the_callers_garbage_collection_is_as_it_was_after_streams_that_overlap_
         assert gc.get_threshold() == (701, 11, 12)
     finally:
         gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1, True, "5", float("nan"), float("inf")])
+def test_a_deadline_that_is_none_is_refused_before_anything_runs(deadline_s: Any) -> None:
+    with pytest.raises(ValueError, match=r"deadline_s: found .*\. It takes seconds, more than 0\."):
+        fairmark.grade_many(CHECK, rows(1), deadline_s=deadline_s)
+
+
+def test_what_is_not_graded_by_the_deadline_is_stopped_and_says_so() -> None:
+    kinds.Watch.cancelled = 0
+    given = [{"item": {"reward": 1.0}}] * 40 + [{"item": {"seconds": 3600}}] * 3
+    results = fairmark.grade_many(WAITING, given, deadline_s=1)
+    assert [result.status for result in results[:32]] == ["graded"] * 32
+    assert {result.error for result in results[40:]} == {
+        "not graded: the deadline of 1 s for the whole call has passed."
+    }
+    assert all(result.errors["unresponsive_reward_error"] for result in results[40:])
+    assert kinds.Watch.running == 0
+    assert kinds.Watch.cancelled == 3
+
+
+def test_rows_that_come_after_the_deadline_are_not_begun() -> None:
+    async def late() -> AsyncIterator[Any]:
+        yield {"item": {"seconds": 3600}}
+        await asyncio.sleep(0.2)
+        yield {"item": {"answer": "1"}, "sample": "1"}
+
+    async def grade(grader: dict[str, Any]) -> list[str]:
+        return [result.status for result in await fairmark.agrade_many(grader, late(), deadline_s=0.1)]
+
+    assert asyncio.run(grade(WAITING)) == ["error", "error"]
+    assert asyncio.run(grade(CHECK)) == ["error", "error"]
+
+
+def test_a_computation_without_end_is_killed_at_the_deadline() -> None:
+    fuzzy = {
+        "type": "text_similarity",
+        "input": "{{sample.output_text}}",
+        "reference": "{{item.reference}}",
+        "evaluation_metric": "fuzzy_match",
+        "pass_threshold": 0.5,
+    }
+    endless = {"item": {"reference": "ab" * 5_000_000}, "sample": "ba" * 5_000_000}
+    easy = {"item": {"reference": "same"}, "sample": "same"}
+    results = fairmark.grade_many(fuzzy, [easy, endless, easy], deadline_s=2)
+    assert [result.status for result in results] == ["graded", "error", "error"]
+    assert results[1].errors["unresponsive_reward_error"] is True
+
+
+def test_with_time_enough_a_deadline_changes_nothing() -> None:
+    assert [r.reward for r in fairmark.grade_many(CHECK, rows(100), deadline_s=100)] == [
+        r.reward for r in fairmark.grade_many(CHECK, rows(100))
+    ]

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairmark.apart import Apart
 from fairmark.endpoints.base import Endpoints
 from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
@@ -28,6 +29,8 @@ class Context:
     """Whose graders these are; code of different owners never shares a process."""
     budget: Budget | None = None
     """What may be spent on models; None is no limit."""
+    apart: Apart | None = None
+    """Where others need the event loop too: grades what would hold it, in other processes."""
 
     async def grade(self, children: Mapping[str, GraderSpec], rows: Sequence[Row]) -> dict[str, list[Result]]:
         """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""

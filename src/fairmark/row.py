@@ -26,6 +26,11 @@ class Sample:
         self._members: dict[str, Any] | None = None
 
     @property
+    def given(self) -> str | Mapping[str, Any]:
+        """As it came, to be read again elsewhere."""
+        return self.text if self._given is None else self._given
+
+    @property
     def members(self) -> dict[str, Any]:
         if self._members is None:
             self._members = self._work_out()
@@ -111,9 +116,25 @@ class Row:
         self.sample = sample
         self.warnings: tuple[str, ...] = ()
 
+    @property
+    def chars(self) -> int:
+        """About how long it is, written out."""
+        return _chars(self.item) + _chars(self.sample.given)
+
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings += (text,)
+
+
+def _chars(value: Any) -> int:
+    """Nothing is written for it, and nobody nests too deeply: parsers see to that."""
+    if type(value) is str:
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum([len(inner) if type(inner) is str else _chars(inner) for inner in value.values()])
+    if isinstance(value, (list, tuple)):
+        return sum([len(inner) if type(inner) is str else _chars(inner) for inner in value])
+    return 8
 
 
 def make_row(item: Any, sample: Any) -> Row:

@@ -1,5 +1,6 @@
 """What the specs of all kinds share. A spec is a grader's JSON, checked and typed; it never changes."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -14,6 +15,10 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 """A JSON number: no string that looks like one, no true, no NaN."""
 
 
+QUICK = 1 / 16
+"""What a character costs a grader that compares, beside one that measures."""
+
+
 class GraderSpec(BaseModel):
     """The fields every kind has. Keys that a kind does not know are kept and given back."""
 
@@ -21,6 +26,9 @@ class GraderSpec(BaseModel):
 
     other_names: ClassVar[dict[str, str]] = {}
     """Other spellings of fields that are accepted: spelling -> field. The field's own name wins."""
+
+    is_quick: ClassVar[bool] = False
+    """Whether it goes through its texts once, and not by the product of their lengths."""
 
     type: str
     name: str
@@ -42,6 +50,26 @@ class GraderSpec(BaseModel):
         note = (self.model_extra or {}).get(NOTE)
         inside = [each for child in self.children.values() for each in child.registered]
         return [*([note] if note else []), *inside]
+
+    @cached_property
+    def effort(self) -> float:
+        """How many times as much as a row's own characters it goes through, where a quick look counts little."""
+        if self.children:
+            return sum(child.effort for child in self.children.values())
+        fills = Counter(
+            (variable.namespace, *variable.steps[:1]) for template in self._templates for variable in template.variables
+        )
+        return max(fills.values(), default=1) * (QUICK if self.is_quick else 1.0)
+
+    @cached_property
+    def own_chars(self) -> int:
+        """How long the texts are that it brings along itself."""
+        inside = sum(child.own_chars for child in self.children.values())
+        return inside + sum(len(template.source) for template in self._templates)
+
+    @property
+    def _templates(self) -> list[Template]:
+        return [value for value in self.__dict__.values() if isinstance(value, Template)]
 
     @classmethod
     def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:

@@ -166,7 +166,7 @@ def test_the_number_of_slots_can_change() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_and_no_bound_is_broken_whatever_happens(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311  # the same storm every time
+    chance = random.Random(seed)  # the same storm every time
     total, spare = chance.randint(1, 4), chance.randint(0, 3)
     slots = FairSlots(total, spare=spare, per_owner=chance.choice([None, 1, total]))
     inside: dict[str, int] = {}

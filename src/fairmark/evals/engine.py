@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from functools import partial
 from typing import Any, TypeVar
 
-from fairmark import apart, jsontext
+from fairmark import jsontext
 from fairmark.errors import GradingFailed
 from fairmark.evals.criteria import Criterion, Outcome, broken_result, load_criteria, row_outcome
 from fairmark.evals.item import encode_item, given_sample, made_sample
@@ -24,9 +24,7 @@ from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.row import Row, make_row
-from fairmark.run import context, grade_rows
-from fairmark.settings import settings
-from fairmark.spec import GraderSpec
+from fairmark.run import grade_rows, shared_context
 from fairmark.store import Counts, CriterionScore, NewItem, Run, Store, StoreUnavailable, hash_item
 
 RUNS_AT_ONCE = 8
@@ -153,8 +151,8 @@ class _Work:
         self._source = source
         self._criteria = criteria
         self._done = done
-        self._context = context(judge, _budget(run), run.project)
-        self._chunk_rows = 8
+        self._context = shared_context(judge, _budget(run), run.project)
+        self._chunk_rows = 64
         self._to_keep: list[tuple[int, bytes]] = []
         self._keeping: asyncio.Task[None] | None = None
         self._written: asyncio.Queue[tuple[list[NewItem], Counts] | None] = asyncio.Queue(maxsize=16)
@@ -202,19 +200,10 @@ class _Work:
                     budget.spend(Usage(*sampled.usage), sampled.cost)
 
     async def _compute(self) -> None:
-        """Graders that compute: as many rows in a row as others on the event loop can wait for."""
+        """Graders that compute: chunk after chunk. The road of a grade sees to it that others have their turn."""
         for chunk in self._chunks():
-            if not chunk:
-                await asyncio.sleep(0)
-                continue
-            started = time.perf_counter()
-            graded = await self._grade(chunk)
-            took = time.perf_counter() - started
-            if took < SLICE_S / 2:
-                self._chunk_rows = min(256, self._chunk_rows * 2)
-            elif took > SLICE_S:
-                self._chunk_rows = max(1, self._chunk_rows // 2)
-            await self._written.put(graded)
+            if chunk:
+                await self._written.put(await self._grade(chunk))
             await asyncio.sleep(0)
 
     async def _wait(self, tasks: asyncio.TaskGroup) -> None:
@@ -309,7 +298,8 @@ class _Work:
                 batch.leave_out(source, str(failure), "error", shown or given_sample(given))
                 continue
             rows.append((source, row, shown or given_sample(given)))
-        graded = [await self._by(criterion, [row for _, row, _ in rows]) for criterion in self._criteria]
+        read = [row for _, row, _ in rows]
+        graded = await asyncio.gather(*(self._by(criterion, read) for criterion in self._criteria))
         for index, (source, _, shown) in enumerate(rows):
             batch.add(source, [None if results is None else results[index] for results in graded], shown)
         return batch.items, batch.counts
@@ -319,21 +309,8 @@ class _Work:
             return None
         # Each criterion notes its warnings on rows of its own.
         own = [Row(row.item, row.sample) for row in rows]
-        long = [index for index, row in enumerate(own) if apart.worth_it(criterion.spec, _size(row))]
-        if long:
-            results = await self._some_apart(criterion.spec, own, long)
-        else:
-            results = await grade_rows(criterion.spec, own, self._context)
+        results = await grade_rows(criterion.spec, own, self._context)
         self._graded(results)
-        return results
-
-    async def _some_apart(self, spec: GraderSpec, rows: Sequence[Row], long: Sequence[int]) -> list[Result]:
-        """Rows that may take long go to a process of their own, so that everybody else is served meanwhile."""
-        short = [row for index, row in enumerate(rows) if index not in long]
-        results = await grade_rows(spec, short, self._context)
-        for index in long:
-            given = {"item": rows[index].item, "sample": rows[index].sample.members}
-            results.insert(index, await apart.grade_apart(spec, given, settings().python_timeout_s))
         return results
 
     async def _samples(self, chunk: list[SourceRow]) -> dict[int, Sampled]:
@@ -464,11 +441,6 @@ class _Batch:
 def _counted(result: dict[str, Any], outcome: Outcome) -> float:
     """The score as it is sorted and averaged: what was not graded has none."""
     return result["score"] if outcome in ("pass", "fail") else 0.0
-
-
-def _size(row: Row) -> int:
-    """About how long a row's texts are."""
-    return len(row.sample.text) + sum(len(value) for value in row.item.values() if isinstance(value, str))
 
 
 def _budget(run: Run) -> Budget | None:

@@ -20,6 +20,8 @@ def _canonical(operation: Any) -> Any:
 class StringCheck(GraderSpec):
     """Compare two texts; the reward is 1 or 0."""
 
+    is_quick = True
+
     type: Literal["string_check"]
     input: Template
     reference: Template

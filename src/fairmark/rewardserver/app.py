@@ -11,10 +11,9 @@ from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
 
-from fairmark import __version__, apart, jsontext
+from fairmark import __version__, jsontext
 from fairmark.errors import InvalidData
 from fairmark.graders import find
-from fairmark.result import Result
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
 from fairmark.spec import GraderSpec
@@ -31,7 +30,6 @@ METHODS = {
 }
 BODIES_AT_ONCE = 8
 """How many bodies of the greatest size may be in memory at once, all requests together."""
-LONG_ROW_TIMEOUT_S = 120.0
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SCHEMA = {"title": "Metadata", "type": "object", "additionalProperties": True}
 
@@ -169,13 +167,13 @@ class RewardApp:
 
 async def _score(spec: GraderSpec, body: bytes) -> Any:
     request = wire.read(body, wire.Request)
-    (result,) = await _grade(spec, [wire.row_of(request)], len(body))
+    (result,) = await agrade_many(spec, [wire.row_of(request)])
     return wire.response(result, request.id)
 
 
 async def _batch_score(spec: GraderSpec, body: bytes) -> Any:
     batch = wire.read(body, wire.Batch)
-    results = await _grade(spec, [wire.row_of(request) for request in batch.requests], len(body))
+    results = await agrade_many(spec, [wire.row_of(request) for request in batch.requests])
     return {
         "responses": [
             wire.response(result, request.id) for result, request in zip(results, batch.requests, strict=True)
@@ -185,7 +183,7 @@ async def _batch_score(spec: GraderSpec, body: bytes) -> Any:
 
 async def _get_reward(spec: GraderSpec, body: bytes) -> Any:
     given = wire.read(body, wire.RemoteReward)
-    return wire.remote_rewards(await _grade(spec, wire.rows_of(given), len(body)))
+    return wire.remote_rewards(await agrade_many(spec, wire.rows_of(given)))
 
 
 ANSWERS: dict[str, Callable[[GraderSpec, bytes], Coroutine[Any, Any, Any]]] = {
@@ -193,20 +191,6 @@ ANSWERS: dict[str, Callable[[GraderSpec, bytes], Coroutine[Any, Any, Any]]] = {
     "batch_score": _batch_score,
     "get_reward": _get_reward,
 }
-
-
-async def _grade(spec: GraderSpec, rows: list[wire.Row], body_bytes: int) -> list[Result]:
-    """Nothing is raised for what a row does. Rows that may take long are graded apart, so that others are answered."""
-    if not apart.worth_it(spec, body_bytes):
-        return await agrade_many(spec, rows)
-    results = []
-    for row in rows:
-        if apart.worth_it(spec, len(jsontext.encode(row))):
-            results.append(await apart.grade_apart(spec, row, LONG_ROW_TIMEOUT_S))
-        else:
-            results += await agrade_many(spec, [row])
-            await asyncio.sleep(0)
-    return results
 
 
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

@@ -8,14 +8,12 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping
-from itertools import takewhile
-from time import perf_counter
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairmark import apart, jsontext
+from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.graders import waits
 from fairmark.judges.base import Budget
@@ -23,8 +21,7 @@ from fairmark.parse import Validation, parse, validate
 from fairmark.references import may_hold
 from fairmark.registry.keeping import grades_by_itself
 from fairmark.result import Result
-from fairmark.row import split_row
-from fairmark.run import context, grade_parts, waiting_chunks
+from fairmark.run import Deadline, context, grade_parts, graded_chunks, read_deadline, shared_context
 from fairmark.server.results import Encoder
 from fairmark.serving.wire import (
     ClientGone,
@@ -45,9 +42,10 @@ RUN = "/v1/fine_tuning/alpha/graders/run"
 VALIDATE = "/v1/fine_tuning/alpha/graders/validate"
 REWARDS = "/v1/rewards"
 
-SLICE_S = 0.01
-"""How long graders that compute may keep the event loop from others."""
-CHUNK_ROWS = 512
+ROWS_TO_HURRY = 512
+"""Requests for more rows than these are watched: when whoever asked goes away, they are dropped."""
+QUICK_BODY_BYTES = 4_000
+"""A shorter request holds nobody up by being computed at once."""
 WHOLE_ANSWER_BYTES = 4_000_000
 """An answer up to this is sent at once, with its length; a longer one as it comes."""
 REMEMBERED_GRADERS = 512
@@ -71,6 +69,7 @@ class _RewardsBody(msgspec.Struct):
     rows: list[msgspec.Raw]
     stream: bool = False
     budget: Any = None
+    deadline_s: Any = None
 
 
 _read_run = msgspec.json.Decoder(_RunBody).decode
@@ -134,14 +133,11 @@ async def run(scope: Scope, receive: Receive, send: Send) -> None:
     if not isinstance(sample, (str, dict)):
         raise wrong_type("model_sample", "a string or an object", sample)
     state: State = scope["fairmark"]
-    ctx = context(owner=scope["project"])
-    if known.waits:
-        result = (await unless_gone(receive, grade_parts(known.spec, [(item, sample)], ctx)))[0]
-    elif apart.worth_it(known.spec, len(body)):
-        row = {"item": item or {}, "sample": sample}
-        result = await unless_gone(receive, apart.grade_apart(known.spec, row, state.settings.python_timeout_s))
+    if len(body) < QUICK_BODY_BYTES and not known.waits:
+        result = (await grade_parts(known.spec, [(item, sample)], context(owner=scope["project"])))[0]
     else:
-        result = (await grade_parts(known.spec, [(item, sample)], ctx))[0]
+        grading = grade_parts(known.spec, [(item, sample)], shared_context(owner=scope["project"]))
+        result = (await unless_gone(receive, grading))[0]
     state.metrics.graded([result])
     await _send(send, known.encoder.encode(result))
 
@@ -206,7 +202,9 @@ async def rewards(scope: Scope, receive: Receive, send: Send) -> None:
         given = _read_rewards(body)
     except _NOT_READ:
         given = _rewards_body(decode_object(body))
-    job = Rewards(scope, await known_grader(scope, given.grader), given.rows, _budget(given.budget))
+    job = Rewards(
+        scope, await known_grader(scope, given.grader), given.rows, _budget(given.budget), _deadline(given.deadline_s)
+    )
     as_lines = given.stream or NDJSON in dict(scope["headers"]).get(b"accept", b"")
     sending = _send_lines(send, job.chunks()) if as_lines else _send_list(send, job.chunks())
     if job.may_take_long:
@@ -224,7 +222,7 @@ def _rewards_body(given: Mapping[str, Any]) -> _RewardsBody:
         raise wrong_type("rows", "a list", rows)
     if not isinstance(stream, bool):
         raise wrong_type("stream", "true or false", stream)
-    return _RewardsBody(grader, [_unread(row) for row in rows], stream, given.get("budget"))
+    return _RewardsBody(grader, [_unread(row) for row in rows], stream, given.get("budget"), given.get("deadline_s"))
 
 
 def _budget(given: Any) -> Budget | None:
@@ -240,19 +238,37 @@ def _budget(given: Any) -> Budget | None:
     return Budget(given.get("tokens"), given.get("dollars"))
 
 
+def _deadline(given: Any) -> Deadline | None:
+    try:
+        return read_deadline(given)
+    except ValueError as error:
+        raise invalid(str(error), "deadline_s", "invalid_type") from None
+
+
 class Rewards:
     """One request for many rewards: its rows are read, graded and written in chunks, so that few are in memory."""
 
-    def __init__(self, scope: Scope, known: _Known, rows: list[msgspec.Raw], budget: Budget | None) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        known: _Known,
+        rows: list[msgspec.Raw],
+        budget: Budget | None,
+        deadline: Deadline | None = None,
+    ) -> None:
         self._state: State = scope["fairmark"]
         self._known = known
         self._rows = rows
-        self._context = context(None, budget, scope["project"])
-        self._long_rows = apart.worth_it(known.spec, max(map(_length, rows), default=0))
+        self._context = shared_context(None, budget, scope["project"])
+        self._deadline = deadline
 
     @property
     def may_take_long(self) -> bool:
-        return self._known.waits or self._long_rows or len(self._rows) > CHUNK_ROWS
+        return (
+            self._known.waits
+            or len(self._rows) > ROWS_TO_HURRY
+            or any(_length(row) > QUICK_BODY_BYTES for row in self._rows)
+        )
 
     async def chunks(self) -> AsyncGenerator[list[bytes], None]:
         """The results as JSON, in the order of the rows."""
@@ -261,38 +277,12 @@ class Rewards:
                 yield self._known.encoder.encode_all(results)
 
     async def results(self) -> AsyncGenerator[list[Result], None]:
-        async with contextlib.aclosing(self._waited() if self._known.waits else self._computed()) as graded:
+        rows = (row for start in range(0, len(self._rows), 64) for row in _read(self._rows[start : start + 64]))
+        graded = graded_chunks(self._known.spec, rows, self._context, self._deadline)
+        async with contextlib.aclosing(graded):
             async for results in graded:
                 self._state.metrics.graded(results)
                 yield results
-
-    def _waited(self) -> AsyncGenerator[list[Result], None]:
-        rows = (row for start in range(0, len(self._rows), 64) for row in _read(self._rows[start : start + 64]))
-        return waiting_chunks(self._known.spec, rows, self._context)
-
-    async def _computed(self) -> AsyncGenerator[list[Result], None]:
-        """As many rows in a row as others on the event loop can wait for."""
-        spec, size, start = self._known.spec, 64, 0
-        while start < len(self._rows):
-            if self._long_rows and apart.worth_it(spec, _length(self._rows[start])):
-                yield [await self._apart(self._rows[start])]
-                start += 1
-                continue
-            chunk = self._rows[start : start + size]
-            if self._long_rows:
-                chunk = list(takewhile(lambda row: not apart.worth_it(spec, _length(row)), chunk))
-            began = perf_counter()
-            results = await grade_parts(spec, map(split_row, _read(chunk)), self._context)
-            took = perf_counter() - began
-            size = min(CHUNK_ROWS, size * 2) if took < SLICE_S / 2 else max(1, size // 2) if took > SLICE_S else size
-            start += len(chunk)
-            yield results
-            if start < len(self._rows):
-                await asyncio.sleep(0)
-
-    async def _apart(self, row: msgspec.Raw) -> Result:
-        (value,) = _read([row])
-        return await apart.grade_apart(self._known.spec, value, self._state.settings.python_timeout_s)
 
 
 def _length(row: msgspec.Raw) -> int:

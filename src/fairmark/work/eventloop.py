@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from itertools import islice
@@ -163,16 +164,31 @@ async def give_way() -> None:
     await asyncio.sleep(0)
 
 
-async def chunks(values: Iterable[T] | AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
-    """The values in lists of up to so many. An asynchronous source gives lists of one: it may pause at any time."""
+async def until(moment: float, coroutine: Coroutine[Any, Any, T]) -> T:
+    """The coroutine's value, or TimeoutError where it is not there by a moment of the monotonic clock."""
+    left = moment - time.monotonic()
+    if left <= 0:
+        coroutine.close()
+        raise TimeoutError
+    async with asyncio.timeout(left):
+        return await coroutine
+
+
+async def chunks(values: Iterable[T] | AsyncIterable[T], size: int, growing: bool = False) -> AsyncIterator[list[T]]:
+    """The values in lists of up to so many; `growing` from one on, so that the first come at once.
+
+    An asynchronous source gives lists of one: it may pause at any time.
+    """
     if isinstance(values, AsyncIterable):
         async for value in values:
             yield [value]
         return
     iterator = iter(values)
-    while chunk := list(islice(iterator, size)):
+    count = 1 if growing else size
+    while chunk := list(islice(iterator, count)):
         yield chunk
         await give_way()
+        count = min(2 * count, size)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

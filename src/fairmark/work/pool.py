@@ -7,20 +7,16 @@ the caller.
 """
 
 import os
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import Any
 
-import msgspec
-
-from fairmark.result import Grade, Result
+from fairmark.result import Result
 from fairmark.spec import GraderSpec
+from fairmark.work.process import NotSent, WorkerDied, WorkerProcess
 
-WORKER = ("-m", "fairmark.work.worker", "fairmark.run:grade_stream")
 WORTH_STARTING_S = 0.25
 """Seconds of work seen before workers are started: starting them costs about as much."""
 WORTH_SENDING_S = 40e-6
@@ -35,10 +31,10 @@ class Pool:
 
     def __init__(self, spec: GraderSpec, workers: int | None) -> None:
         self._spec = spec
-        self._size = _cores() if workers is None else workers
+        self._size = cores() if workers is None else workers
         self._seen_rows = 0
         self._seen_s = 0.0
-        self._workers: list[_Worker] = []
+        self._workers: list[WorkerProcess] = []
 
     def pays(self, rows: int, seconds: float) -> bool:
         """Told what a chunk took here: whether the rest should go to workers."""
@@ -50,17 +46,17 @@ class Pool:
 
     def grade(self, chunks: Iterable[Chunk], here: GradeHere) -> Iterator[Result]:
         """The results of the chunks, in their order. `here` grades what no worker does."""
-        idle: SimpleQueue[_Worker] = SimpleQueue()
+        idle: SimpleQueue[WorkerProcess] = SimpleQueue()
         waiting: deque[tuple[Chunk, Future[list[Result] | None]]] = deque()
         threads: ThreadPoolExecutor | None = None
         try:
             for chunk in chunks:
                 if threads is None:
                     threads = ThreadPoolExecutor(self._size)
-                    self._workers = [_Worker(self._spec) for _ in range(self._size)]
+                    self._workers = [WorkerProcess() for _ in range(self._size)]
                     for worker in self._workers:
                         idle.put(worker)
-                waiting.append((chunk, threads.submit(_ask, idle, chunk)))
+                waiting.append((chunk, threads.submit(_ask, idle, self._spec, chunk)))
                 if len(waiting) > 2 * self._size:
                     yield from _collect(waiting, here)
             while waiting:
@@ -72,10 +68,13 @@ class Pool:
                 threads.shutdown(cancel_futures=True)
 
 
-def _ask(idle: "SimpleQueue[_Worker]", chunk: Chunk) -> list[Result] | None:
+def _ask(idle: SimpleQueue[WorkerProcess], spec: GraderSpec, chunk: Chunk) -> list[Result] | None:
+    """The chunk's results; None where the worker cannot tell them."""
     worker = idle.get()
     try:
-        return worker.grade(chunk)
+        return worker.grade(spec, chunk)
+    except (NotSent, WorkerDied):
+        return None
     finally:
         idle.put(worker)
 
@@ -85,71 +84,5 @@ def _collect(waiting: "deque[tuple[Chunk, Future[list[Result] | None]]]", here: 
     return future.result() or here(chunk)
 
 
-class _Worker:
-    """One worker process, asked one chunk at a time."""
-
-    def __init__(self, spec: GraderSpec) -> None:
-        self._spec = spec
-        self._process: subprocess.Popen[bytes] | None = None
-        try:
-            self._process = subprocess.Popen(  # noqa: S603  # our own module by our own interpreter
-                [sys.executable, *WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-            send(self._process.stdin, msgspec.msgpack.encode(spec.echo()))
-        except (OSError, ValueError):
-            self.stop()
-
-    def grade(self, chunk: Chunk) -> list[Result] | None:
-        """The chunk's results, or None where this worker cannot tell them."""
-        process = self._process
-        if process is None:
-            return None
-        try:
-            frame = msgspec.msgpack.encode(chunk, enc_hook=_plain)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            return None  # values that msgpack cannot carry, such as lone surrogates or numbers beyond 64 bits
-        try:
-            send(process.stdin, frame)
-            answer = msgspec.msgpack.decode(receive(process.stdout))
-        except (OSError, EOFError, ValueError):
-            self.stop()
-            return None
-        return [Result(self._spec, Grade(*grade), seconds, tuple(warnings)) for *grade, seconds, warnings in answer]
-
-    def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()  # it holds nothing that could be lost
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            try:
-                if pipe:
-                    pipe.close()
-            except OSError:
-                pass  # what was buffered for a worker that is gone
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump() if hasattr(value, "model_dump") else str(value)
-
-
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def send(pipe: IO[bytes] | None, frame: bytes) -> None:
-    """Write one frame: its length in eight bytes, then itself."""
-    if pipe is None:
-        raise EOFError
-    pipe.write(len(frame).to_bytes(8) + frame)
-    pipe.flush()
-
-
-def receive(pipe: IO[bytes] | None) -> bytes:
-    """Read one frame. EOFError where the other side is gone."""
-    header = pipe.read(8) if pipe else b""
-    frame = pipe.read(int.from_bytes(header)) if pipe and len(header) == 8 else b""
-    if not header or len(frame) < int.from_bytes(header):
-        raise EOFError
-    return frame

@@ -1,0 +1,169 @@
+"""Which rows leave an event loop that others need: told by size, whatever the kind."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fairmark import apart
+from fairmark.parse import parse
+from fairmark.row import Row, make_row
+from fairmark.run import grade_rows, shared_context
+from tests import kinds
+
+LONG = "word " * 4_000
+
+
+def similar(**more: Any) -> dict[str, Any]:
+    return {
+        "type": "text_similarity",
+        "input": "{{sample.output_text}}",
+        "reference": "{{item.reference}}",
+        "evaluation_metric": "gleu",
+        "pass_threshold": 0.5,
+        **more,
+    }
+
+
+def check(text: str = "{{sample.output_text}}") -> dict[str, Any]:
+    return {"type": "string_check", "input": text, "reference": "{{item.reference}}", "operation": "eq"}
+
+
+def many(count: int) -> dict[str, Any]:
+    children = {f"part{number}": similar(name=f"part{number}") for number in range(count)}
+    return {"type": "multi", "graders": children, "calculate_output": " + ".join(children)}
+
+
+def turns(grader: dict[str, Any], *rows: Row) -> list[tuple[int, bool]]:
+    return [(len(turn), heavy) for turn, heavy in apart.in_turns(parse(grader), rows)]
+
+
+def row(sample: Any = "short", **item: Any) -> Row:
+    return make_row({"reference": "short", **item}, sample)
+
+
+@pytest.mark.parametrize(
+    ("grader", "long_row", "heavy"),
+    [
+        (similar(), row("short"), False),
+        (similar(), row(LONG), True),
+        (similar(), row(reference=LONG), True),
+        (similar(), row(nested={"far": [{"below": LONG}]}), True),
+        (similar(), row({"choices": [{"message": {"role": "assistant", "content": LONG}}]}), True),
+        (check(), row(LONG), False),  # comparing is quick
+        (check(), row(LONG * 20), True),
+        (check("{{item.text}}" * 100), row(text="x" * 10_000), True),  # a long text made of a short row
+        (check(LONG * 20), row(), True),
+        (many(2), row("x" * 4_000), False),
+        (many(40), row("x" * 4_000), True),
+    ],
+)
+def test_a_row_is_heavy_by_how_much_the_grader_has_to_go_through(grader: Any, long_row: Row, heavy: bool) -> None:
+    assert turns(grader, long_row) == [(1, heavy)]
+
+
+def test_turns_are_short_and_keep_the_order() -> None:
+    assert turns(similar(), *[row("x" * 3_000)] * 12) == [(5, False), (5, False), (2, False)]
+    assert turns(similar(), row(), row(LONG), row(LONG), row(), row()) == [(1, False), (2, True), (2, False)]
+    assert turns(similar()) == []
+    assert turns(similar(), *[row(LONG)] * (apart.ROWS_ELSEWHERE + 1)) == [(apart.ROWS_ELSEWHERE, True), (1, True)]
+
+
+@pytest.fixture
+def _kinds() -> Iterator[None]:
+    with kinds.installed():
+        yield
+
+
+@pytest.mark.usefixtures("_kinds")
+def test_a_kind_that_is_slower_than_thought_is_found_out() -> None:
+    spec = parse({"type": "breaking", "name": "slower"})
+    rows = [row("x" * 100) for _ in range(50)]
+    assert [heavy for _, heavy in apart.in_turns(spec, rows)] == [False]
+    apart.note_turn(spec, rows, 10 * apart.LONG_TURN_S)
+    shorter = [len(turn) for turn, _ in apart.in_turns(spec, rows)]
+    assert max(shorter) <= 12
+    apart.note_turn(spec, rows[:1], 2 * apart.LONG_TURN_S)
+    assert [heavy for _, heavy in apart.in_turns(spec, rows[:1])] == [True]
+
+
+def test_others_have_their_turn_while_rows_are_computed() -> None:
+    spec = parse(similar(evaluation_metric="meteor"))
+    rows = [row("a few words and some more " * 40, reference="other words than those " * 40) for _ in range(300)]
+
+    async def turns_of_others_meanwhile() -> int:
+        grading = asyncio.ensure_future(grade_rows(spec, rows, shared_context()))
+        turns_of_others = 0
+        while not grading.done():
+            await asyncio.sleep(0)
+            turns_of_others += 1
+        assert [result.status for result in await grading] == ["graded"] * 300
+        return turns_of_others
+
+    assert asyncio.run(turns_of_others_meanwhile()) > 30
+
+
+@pytest.mark.parametrize("grader", [similar(), many(3), check("{{item.reference}}" * 20)])
+def test_heavy_rows_come_back_in_their_place_as_if_graded_here(grader: dict[str, Any]) -> None:
+    spec = parse(grader)
+    rows = [
+        row(),
+        row("other"),
+        row(LONG, reference=LONG),
+        row(LONG * 9, reference=LONG),
+        make_row({}, LONG * 9),
+        row(),
+    ]
+    alone = [graded for each in rows for graded in asyncio.run(grade_rows(spec, [_copy(each)], _plain()))]
+    beside = asyncio.run(grade_rows(spec, rows, shared_context(owner="owner")))
+    assert [_shown(result) for result in beside] == [_shown(result) for result in alone]
+
+
+def test_a_heavy_row_is_killed_at_the_limit_that_code_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRMARK_PYTHON_TIMEOUT_S", "0.5")
+    from fairmark.settings import settings
+
+    settings.cache_clear()
+    try:
+        spec = parse(similar(evaluation_metric="fuzzy_match"))
+        endless = row("ab" * 5_000_000, reference="ba" * 5_000_000)
+        began = time.monotonic()
+        (result,) = asyncio.run(grade_rows(spec, [endless], shared_context()))
+    finally:
+        settings.cache_clear()
+    assert result.error == "the row was not graded within 0.5 s."
+    assert (result.status, result.errors["unresponsive_reward_error"]) == ("error", True)
+    assert time.monotonic() - began < 60  # not the hours that it would take
+
+
+def test_a_heavy_row_that_no_process_can_be_sent_says_so() -> None:
+    (result,) = asyncio.run(grade_rows(parse(similar()), [row(LONG + "\ud83d")], shared_context()))
+    assert result.error == "a long row must not hold broken Unicode or a number beyond 64 bits."
+
+
+@pytest.mark.usefixtures("_kinds")
+def test_a_kind_that_only_this_process_can_import_is_named() -> None:
+    spec = parse({"type": "breaking", "name": "r"})
+    (result,) = asyncio.run(grade_rows(spec, [row(LONG)], shared_context()))
+    assert result.error == (
+        "long rows are graded in a process of their own, and there is no kind 'breaking' in it. "
+        "Install the package that it comes from."
+    )
+
+
+def _plain() -> Any:
+    from fairmark.run import CONTEXT
+
+    return CONTEXT
+
+
+def _copy(given: Row) -> Row:
+    return Row(given.item, given.sample)
+
+
+def _shown(result: Any) -> Any:
+    shown = result.model_dump()
+    shown["metadata"]["execution_time"] = None
+    return shown
