@@ -16,7 +16,7 @@ from fairmark.registry.functions import FunctionRefused, check_function
 from fairmark.registry.lookup import Registry
 from fairmark.spec import GraderSpec
 from fairmark.store import Grader, NewGrader
-from fairmark.store.graders import Graders
+from fairmark.store.graders import KeptGraders
 
 _ID = re.compile(r"grader_[0-9a-f]{32}")
 _TYPES = {"binary_judge": "JUDGE", "function": "FUNCTION", "endpoint": "REMOTE", "custom": "CUSTOM"}
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 class Registration:
     """The ways to put graders into a store, with all checks."""
 
-    def __init__(self, graders: Graders, registry: Registry) -> None:
+    def __init__(self, graders: KeptGraders, registry: Registry) -> None:
         self._graders = graders
         self._registry = registry
 
@@ -153,7 +153,7 @@ def _moved(problem: Problem, where: str) -> Problem:
 class _PackFirst:
     """Finds graders in a pack, else in the store."""
 
-    def __init__(self, graders: Graders, pack: Sequence[NewGrader]) -> None:
+    def __init__(self, graders: KeptGraders, pack: Sequence[NewGrader]) -> None:
         self._graders = graders
         self._pack = {new.key: new for new in pack}
 

@@ -6,7 +6,7 @@ import hmac
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
@@ -17,9 +17,9 @@ from fairmark.graders import find
 from fairmark.result import Result
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
+from fairmark.serving.presence import unless_gone
+from fairmark.serving.wire import ClientGone
 from fairmark.spec import GraderSpec
-
-T = TypeVar("T")
 
 METHODS = {
     "info": "GET",
@@ -34,10 +34,6 @@ BODIES_AT_ONCE = 8
 LONG_ROW_TIMEOUT_S = 120.0
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SCHEMA = {"title": "Metadata", "type": "object", "additionalProperties": True}
-
-
-class _ClientGone(Exception):
-    """Whoever asked has gone away: there is nobody to answer."""
 
 
 def by_path(graders: list[GraderSpec]) -> dict[str, GraderSpec]:
@@ -70,7 +66,7 @@ class RewardApp:
             status, value, headers = 200, await self._answer(scope, receive), {}
         except wire.Refusal as refusal:
             status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
-        except _ClientGone:
+        except ClientGone:
             return
         except Exception as error:
             where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
@@ -101,7 +97,7 @@ class RewardApp:
                 return SCHEMA
         assert spec is not None  # noqa: S101  # only /info does without
         async with self._body(headers, receive) as body:
-            return await _unless_gone(receive, ANSWERS[door](spec, body))
+            return await unless_gone(receive, ANSWERS[door](spec, body))
 
     def _let_in(self, headers: Mapping[str, str], query: bytes) -> None:
         if self._key is None:
@@ -209,25 +205,10 @@ async def _grade(spec: GraderSpec, rows: list[wire.Row], body_bytes: int) -> lis
     return results
 
 
-async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """The work's value; it is cancelled when the client goes away."""
-    task = asyncio.ensure_future(work)
-    gone: asyncio.Future[Message] = asyncio.ensure_future(_next(receive))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise _ClientGone
-        return task.result()
-    finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
 async def _next(receive: Receive) -> Message:
     message = await receive()
     if message["type"] != "http.request":
-        raise _ClientGone
+        raise ClientGone
     return message
 
 
