@@ -25,6 +25,10 @@ MODULES = {
 KINDS = {module for module in MODULES if module.startswith("graders.")} - SHARED
 
 
+# Inside web/, from the bottom up; "pages" and "site" know them all.
+WEB_ROOMS = ["frame", "admin", "graders", "evals", "runs", "pages", "site"]
+
+
 def room(module: str) -> str:
     return module.split(".")[0]
 
@@ -68,6 +72,19 @@ def test_a_room_is_entered_only_from_above(name: str) -> None:
         if room(module) == name
         for imported in imports(MODULES[module])
         if room(imported) not in below
+    ]
+    assert upward == []
+
+
+def test_the_rooms_of_the_web_page_are_entered_only_from_above() -> None:
+    inside = {module: path for module, path in MODULES.items() if module.startswith("web.")}
+    assert {module.split(".")[1] for module in inside} == set(WEB_ROOMS)
+    upward = [
+        f"{module} imports {imported}"
+        for module, path in inside.items()
+        for imported in imports(path)
+        if imported.startswith("web.")
+        and WEB_ROOMS.index(imported.split(".")[1]) > WEB_ROOMS.index(module.split(".")[1])
     ]
     assert upward == []
 

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import __version__, apart, jsontext
 from fairmark.errors import InvalidData
-from fairmark.graders import find
+from fairmark.graders import find, grades_by_itself
 from fairmark.result import Result
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
@@ -40,7 +40,7 @@ def by_path(graders: list[GraderSpec]) -> dict[str, GraderSpec]:
     """The graders by the word that stands for them in a path. Raises InvalidData."""
     found: dict[str, GraderSpec] = {}
     for spec in graders:
-        if spec.type == "custom":
+        if not grades_by_itself(spec):
             raise InvalidData(f"{jsontext.quote(spec.name)}: a custom grader cannot be asked to grade.")
         word = re.sub(r"[^A-Za-z0-9._~-]+", "-", spec.name).strip("-.") or spec.type
         if word in found or word in METHODS:

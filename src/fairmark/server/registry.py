@@ -15,6 +15,7 @@ from fairmark.errors import (
     FairmarkError,
     LockedGrader,
 )
+from fairmark.graders import known
 from fairmark.refusals import invalid, missing, not_found, wrong_type
 from fairmark.registry.keeping import Kept, record
 from fairmark.registry.packs import make_pack, read_pack
@@ -104,7 +105,8 @@ async def push_scores(request: Request) -> Response:
     given = await read_object(request)
     _own_project(request, given)
     found = await _find(request)
-    if found.grader["type"] != "custom":
+    kind = known(found.grader["type"])
+    if kind is None or kind.grades:
         raise ApiError(
             409,
             f"the grader {jsontext.quote(found.key)} computes its scores itself. Only a custom grader takes scores.",

@@ -14,12 +14,11 @@ import msgspec
 
 from fairmark import apart, jsontext
 from fairmark.errors import InvalidGrader
-from fairmark.graders import waits
+from fairmark.graders import grades_by_itself, waits
 from fairmark.judges.base import Budget
 from fairmark.parse import Validation, parse, validate
 from fairmark.references import may_hold
 from fairmark.refusals import cannot_grade, invalid_grader
-from fairmark.registry.keeping import grades_by_itself
 from fairmark.result import Result
 from fairmark.row import split_row
 from fairmark.run import context, grade_parts, waiting_chunks

@@ -8,9 +8,9 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.errors import ApiError, InvalidGrader
 from fairmark.evals.eval_calls import new_eval
+from fairmark.graders import grades_by_itself
 from fairmark.parse import parse
 from fairmark.references import TYPE as REGISTERED
-from fairmark.registry.keeping import grades_by_itself
 from fairmark.serving.wire import project, state
 from fairmark.store import Grader
 from fairmark.web.evals import criteria

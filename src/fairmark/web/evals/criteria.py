@@ -21,8 +21,6 @@ _COMPARES = {
     "like": "contains",
     "ilike": "contains, in large or small letters,",
 }
-_YES_OR_NO = frozenset({"string_check"})
-"""Kinds whose threshold goes without saying."""
 
 
 class Word(NamedTuple):
@@ -149,16 +147,14 @@ def item_fields(variables: Iterator[Variable]) -> Iterator[str]:
 
 
 def _threshold(spec: GraderSpec | None) -> float | None:
-    if spec is None or spec.type in _YES_OR_NO:
-        return None
+    if spec is None or (graders.find(spec.type).yes_or_no and spec.pass_threshold is None):
+        return None  # it goes without saying
     return DEFAULT_THRESHOLD if spec.threshold is None else spec.threshold
 
 
 def _summary(kind: str) -> str:
-    try:
-        return graders.find(kind).summary
-    except InvalidGrader:
-        return "Of a kind that is not known here"
+    known_kind = graders.known(kind)
+    return "Of a kind that is not known here" if known_kind is None else known_kind.summary
 
 
 def _listed(texts: list[Any], between: str) -> Iterator[Word]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from fairmark.graders import KINDS, Kind
+from fairmark.graders import GROUPS, Kind, known
 from fairmark.graders.formula import FUNCTIONS, Formula
 from fairmark.graders.judging import REASONING_EFFORTS
 from fairmark.text.handlebars import Handlebars
@@ -162,44 +162,21 @@ _ORDER = (
     "labels", "passing_labels", "range", "graders", "calculate_output", "model", "examples", "pass_threshold",
 )  # fmt: skip
 
-TITLES = {
-    "string_check": "String check",
-    "text_similarity": "Text similarity",
-    "binary_judge": "AI judge: pass or fail",
-    "score_model": "AI judge: score",
-    "label_model": "AI judge: label",
-    "faithfulness": "Faithfulness",
-    "context_relevancy": "Context relevancy",
-    "answer_relevancy": "Answer relevancy",
-    "python": "Python",
-    "function": "Function",
-    "endpoint": "External endpoint",
-    "custom": "Custom",
-    "multi": "Combination",
-}
-GROUPS = (
-    ("Rules", "Exact, fast and free.", ("string_check", "text_similarity")),
-    ("Your code", "Correctness that a program can see.", ("python", "function", "endpoint")),
-    ("AI judges", "What has to be read to be judged.", ("binary_judge", "score_model", "label_model")),
-    (
-        "Pre-built judges",
-        "For answers out of retrieved documents.",
-        ("faithfulness", "context_relevancy", "answer_relevancy"),
-    ),
-    ("Other", "Several graders as one, and scores from elsewhere.", ("multi", "custom")),
-)
-
 
 def title(kind: str) -> str:
-    """What people call a kind; those of other packages go by their own name."""
-    return TITLES.get(kind, kind)
+    """What people call a kind, as far as it has told; else its own name."""
+    known_kind = known(kind)
+    return (known_kind.title if known_kind is not None else "") or kind
 
 
 def groups(kinds: Mapping[str, Kind]) -> list[tuple[str, str, list[tuple[str, Kind]]]]:
     """All kinds as the page offers them: heading, what they have in common, name and kind of each."""
-    found = [(heading, words, [(name, kinds[name]) for name in names]) for heading, words, names in GROUPS]
-    elsewhere = [(name, kind) for name, kind in kinds.items() if name not in KINDS]
-    return [*found, *([("From other packages", "Installed on this server.", elsewhere)] if elsewhere else [])]
+    offered = [
+        (heading, words, [(name, kind) for name, kind in kinds.items() if kind.group == heading])
+        for heading, words in GROUPS.items()
+    ]
+    elsewhere = [(name, kind) for name, kind in kinds.items() if kind.group not in GROUPS]
+    return [*offered, *([("From other packages", "Installed on this server.", elsewhere)] if elsewhere else [])]
 
 
 def fields(name: str, kind: Kind) -> list[Field]:

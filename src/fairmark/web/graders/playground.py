@@ -100,6 +100,6 @@ def _models(request: Request) -> list[str]:
 def _groups() -> list[tuple[str, list[str]]]:
     """The kinds under their headings, but for those that have nothing to compute."""
     found = [
-        (heading, [name for name, _ in kinds if name != "custom"]) for heading, _, kinds in forms.groups(all_kinds())
+        (heading, [name for name, kind in kinds if kind.grades]) for heading, _, kinds in forms.groups(all_kinds())
     ]
     return [(heading, names) for heading, names in found if names]
