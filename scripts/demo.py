@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from fairmark.web import demo
+from fairmark.web.evals import demo
 
 ROOT = Path(__file__).parents[1]
 FAIRMARK = Path(sys.executable).with_name("fairmark")

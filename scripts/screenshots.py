@@ -8,7 +8,7 @@ import tempfile
 
 from playwright.sync_api import Page, sync_playwright
 
-from fairmark.web import demo
+from fairmark.web.evals import demo
 from scripts.demo import FAIRMARK, ROOT, call, wait_for
 
 IMAGES = ROOT / "docs" / "images"

@@ -11,9 +11,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 
 # From the bottom up; "" is the package's public names.
 ROOMS = """
-    errors jsontext row references settings text metrics spec judgement result
+    jsontext errors refusals row references settings text metrics spec judgement result
     outbound work apart judges endpoints sandbox context graders plugin parse
-    store registry run  client data evaluation  evals serving web server rewardserver cli
+    store registry run  client data evaluation  evals serving rewardserver web server cli
 """.split()
 ROOMS.insert(ROOMS.index("client"), "")
 # What the kinds share; the other modules of graders/ are kinds.
@@ -23,6 +23,10 @@ MODULES = {
     for path in SOURCE.rglob("*.py")
 }
 KINDS = {module for module in MODULES if module.startswith("graders.")} - SHARED
+
+
+# Inside web/, from the bottom up; "pages" and "site" know them all.
+WEB_ROOMS = ["frame", "admin", "graders", "evals", "runs", "pages", "site"]
 
 
 def room(module: str) -> str:
@@ -67,7 +71,20 @@ def test_a_room_is_entered_only_from_above(name: str) -> None:
         for module in MODULES
         if room(module) == name
         for imported in imports(MODULES[module])
-        if room(imported) not in below and (name, room(imported)) != ("web", "server")  # until they share a service
+        if room(imported) not in below
+    ]
+    assert upward == []
+
+
+def test_the_rooms_of_the_web_page_are_entered_only_from_above() -> None:
+    inside = {module: path for module, path in MODULES.items() if module.startswith("web.")}
+    assert {module.split(".")[1] for module in inside} == set(WEB_ROOMS)
+    upward = [
+        f"{module} imports {imported}"
+        for module, path in inside.items()
+        for imported in imports(path)
+        if imported.startswith("web.")
+        and WEB_ROOMS.index(imported.split(".")[1]) > WEB_ROOMS.index(module.split(".")[1])
     ]
     assert upward == []
 

@@ -5,7 +5,10 @@ graded; it is recorded on the row's result and the rest goes on. Each leaf of th
 and nowhere else. `NotGraded` is neither: the row was left out on purpose.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
+
+from fairmark import jsontext
 
 # The keys of `metadata.errors`, in the order of the wire format. A key ending in "_type" or "_details" explains
 # the flag it is named after and is null unless that flag is set; every other key is true or false.
@@ -216,3 +219,30 @@ class SandboxFailed(GradingFailed):
     def flags(self) -> dict[str, bool | str]:
         flags = {**super().flags(), "python_grader_server_error_type": self.reason}
         return {**flags, "unresponsive_reward_error": True} if self.reason == "timeout" else flags
+
+
+class ApiError(FairmarkError):
+    """An answer that is an error, in the wire's words. `extra`: keys beside "error"."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        type: str = "invalid_request_error",  # noqa: A002  # the wire's word
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.type = type
+        self.param = param
+        self.code = code
+        self.headers = dict(headers or {})
+        self.extra = dict(extra or {})
+
+    def body(self) -> bytes:
+        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return jsontext.encode({"error": error, **self.extra})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fairmark.evals.source import InvalidSource, SourceRow, Upload, find_file, open_source
+from fairmark.evals.source import InvalidSource, SourceRow, UploadedFile, find_file, open_source
 from fairmark.store import Store
 from fairmark.text.messages import Messages
 from fairmark.text.template import Variable
@@ -111,10 +111,10 @@ def test_a_source_that_cannot_be_used_is_refused_with_its_path(
     assert says in str(refused.value)
 
 
-def uploaded(tmp_path: Path, content: str | bytes, name: str = "rows.jsonl") -> Upload:
+def uploaded(tmp_path: Path, content: str | bytes, name: str = "rows.jsonl") -> UploadedFile:
     path = tmp_path / "file-0123"  # as the store has it: without an ending
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return Upload(path, name)
+    return UploadedFile(path, name)
 
 
 BY_ID = {"type": "jsonl", "source": {"type": "file_id", "id": "file-0123"}}

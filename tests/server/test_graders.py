@@ -10,7 +10,7 @@ import pytest
 from fairmark import errors
 from fairmark.parse import parse
 from fairmark.result import Grade, Result
-from fairmark.server.results import Encoder, wire_form
+from fairmark.serving.results import Encoder, wire_form
 from tests.server.client import EXACT, RUN, VALIDATE, Server, run_body, wait_for
 
 SIMILAR = {

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
 from fairmark.references import Registered
-from fairmark.store import Grader, NewGrader, Score, Store, UnknownCursor, tables
+from fairmark.store import Grader, NewGrader, PushedScore, Store, UnknownCursor, tables
 from fairmark.store import graders as module
 from tests.store.conftest import Place
 
@@ -162,7 +162,7 @@ async def test_a_grader_is_deleted_with_its_versions_and_scores_and_its_key_is_f
     gone, kept = await create(store, "gone", "kept")
     for each in (gone, kept):
         await store.graders.update("default", each.key, grader=TWO)
-        assert await store.grader_scores.push(each, [Score("s", 1.0)])
+        assert await store.grader_scores.push(each, [PushedScore("s", 1.0)])
     deleted = await store.graders.delete("default", "gone")
     assert deleted is not None
     assert (deleted.id, deleted.version) == (gone.id, 2)

@@ -16,7 +16,7 @@ from fairmark.registry.keeping import Registration, record
 from fairmark.registry.lookup import LOCAL_PROJECT, local
 from fairmark.registry.packs import make_pack, read_pack
 from fairmark.settings import settings
-from fairmark.store import Score, Store, Version
+from fairmark.store import PushedScore, Store, Version
 from fairmark.store.keys import check_project
 
 PAGE = 1_000
@@ -95,14 +95,14 @@ class Local:
             if found.grader["type"] != "custom":
                 name = jsontext.quote(found.key)
                 raise InvalidData(f"the grader {name} computes its scores itself. Only a custom grader takes scores.")
-            return await store.grader_scores.push(found, msgspec.convert(scores, list[Score]))
+            return await store.grader_scores.push(found, msgspec.convert(scores, list[PushedScore]))
 
     async def scores(self, project: str | None, key: str) -> Sequence[Json] | None:
         async with self._store() as store:
             found = await store.graders.get(_named(project), key)
             if found is None:
                 return None
-            scores: list[Score] = []
+            scores: list[PushedScore] = []
             more = True
             while more:
                 page = await store.grader_scores.list(found, PAGE, scores[-1].sample_id if scores else None)

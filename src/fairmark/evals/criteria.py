@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 from fairmark import jsontext, references
 from fairmark.errors import InvalidGrader, Problem
+from fairmark.graders import find, grades_by_itself
 from fairmark.graders.python import MAX_SOURCE_BYTES
 from fairmark.judgement import Judgement, total_cost
 from fairmark.parse import parse
-from fairmark.registry.keeping import grades_by_itself
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
 
@@ -136,8 +136,8 @@ async def _echo(expand: Expand, grader: Any) -> dict[str, Any]:
 
 def _check_usable(spec: GraderSpec) -> None:
     """What a criterion needs beyond what any grader does. Raises InvalidGrader."""
-    if spec.type == "text_similarity" and spec.pass_threshold is None:
-        message = "missing. As a criterion of an eval a text_similarity grader needs it: a number."
+    if find(spec.type).needs_threshold and spec.pass_threshold is None:
+        message = f"missing. As a criterion of an eval a {spec.type} grader needs it: a number."
         raise InvalidGrader.at("$.pass_threshold", message, "missing_required_parameter")
     if not grades_by_itself(spec):
         message = "a custom grader cannot be a criterion: its scores are computed elsewhere and pushed in."

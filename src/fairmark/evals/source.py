@@ -44,7 +44,7 @@ class Sampling(NamedTuple):
     more: dict[str, Any]
 
 
-class Upload(NamedTuple):
+class UploadedFile(NamedTuple):
     """A file by its id: where it lies, and what its owner calls it."""
 
     path: Path
@@ -54,7 +54,7 @@ class Upload(NamedTuple):
 class Source:
     """A data source that was looked at and can be used."""
 
-    def __init__(self, given: dict[str, Any], file: Upload | None) -> None:
+    def __init__(self, given: dict[str, Any], file: UploadedFile | None) -> None:
         self._file = file
         self.sampling = _sampling(given)
         self._content: list[Any] | None = None
@@ -122,17 +122,17 @@ def _split(given: Any) -> tuple[dict[str, Any], Any]:
     return dict(item), sample
 
 
-async def find_file(store: Store, project: str, given: Any) -> Upload | None:
+async def find_file(store: Store, project: str, given: Any) -> UploadedFile | None:
     """The file that a data source names; None where it names none, or one that is not there."""
     match given:
         case {"source": {"type": "file_id", "id": str() as file_id}}:
             found = await store.files.get(project, file_id)
-            return None if found is None else Upload(store.files.content(found.id), found.filename)
+            return None if found is None else UploadedFile(store.files.content(found.id), found.filename)
         case _:
             return None
 
 
-def open_source(given: Any, file: Upload | None = None) -> Source:
+def open_source(given: Any, file: UploadedFile | None = None) -> Source:
     """The data source of a run; `file` is the one it names. Raises InvalidSource."""
     if not isinstance(given, dict):
         found = "missing" if given is None else f"found {jsontext.describe(given)}"

@@ -43,6 +43,10 @@ class Kind:
     await its children, and where `waits` says so something outside as well: a model, a sandbox. A kind with both is
     asked by `batch` for the specs that wait. `paid`: what a row's grade costs is worth keeping each as soon as it is
     there, rather than with others.
+
+    `title` is what people call it, its own name where there is none; `group`, a heading of GROUPS. `grades`: it can be
+    asked for rewards; of others the scores come from elsewhere. `yes_or_no`: its reward is 1 or 0. `needs_threshold`:
+    as a criterion of an eval it has to say what passes. `adaptive`: Adaptive's word for it, where they have one.
     """
 
     spec: type[GraderSpec]
@@ -51,6 +55,12 @@ class Kind:
     waits: Callable[[Any], bool] = _never
     rows_at_once: int = 1
     paid: bool = False
+    title: str = ""
+    group: str = ""
+    grades: bool = True
+    yes_or_no: bool = False
+    needs_threshold: bool = False
+    adaptive: str = ""
 
     def __post_init__(self) -> None:
         if self.pure is None and self.batch is None:
@@ -68,51 +78,71 @@ class Kind:
 class _Later:
     """A kind whose module is imported when somebody asks for it: most never do, and imports take time."""
 
-    def __init__(self, name: str, spec: str, rows_at_once: int, paid: bool) -> None:
+    def __init__(self, name: str, spec: str, **told: Any) -> None:
         self._name = name
         self._spec = spec
-        self._rows_at_once = rows_at_once
-        self._paid = paid
+        self._told = told
         self._kind: Kind | None = None
 
     def __getattr__(self, name: str) -> Any:
+        if name in self._told:
+            return self._told[name]
         if self._kind is None:
             module = import_module(f"fairmark.graders.{self._name}")
             spec = getattr(module, self._spec)
-            self._kind = Kind(spec, None, module.grade_many, _always, self._rows_at_once, self._paid)
+            self._kind = Kind(spec, None, module.grade_many, _always, **self._told)
         return getattr(self._kind, name)
 
 
-def _asks(name: str, spec: str) -> Kind:
+def _asks(name: str, spec: str, title: str, **told: Any) -> Kind:
     """A kind that asks a judge."""
-    return cast("Kind", _Later(name, spec, 32, paid=True))
+    told = {"rows_at_once": 32, "paid": True, "title": title, "group": "AI judges", **told}
+    return cast("Kind", _Later(name, spec, **told))
 
 
-def _runs(name: str, spec: str) -> Kind:
+def _prebuilt(name: str, spec: str, title: str) -> Kind:
+    return _asks(name, spec, title, group="Pre-built judges", adaptive="PREBUILT")
+
+
+def _runs(name: str, spec: str, title: str, **told: Any) -> Kind:
     """A kind whose rows go elsewhere in batches: to a sandbox, to an endpoint."""
-    return cast("Kind", _Later(name, spec, 256, paid=False))
+    return cast("Kind", _Later(name, spec, rows_at_once=256, paid=False, title=title, group="Your code", **told))
 
+
+GROUPS = {
+    "Rules": "Exact, fast and free.",
+    "Your code": "Correctness that a program can see.",
+    "AI judges": "What has to be read to be judged.",
+    "Pre-built judges": "For answers out of retrieved documents.",
+    "Other": "Several graders as one, and scores from elsewhere.",
+}
+"""The headings under which people find kinds, and what those below have in common."""
 
 KINDS: dict[str, Kind] = {
-    "string_check": Kind(string_check.StringCheck, pure=string_check.grade),
+    "string_check": Kind(
+        string_check.StringCheck, pure=string_check.grade, title="String check", group="Rules", yes_or_no=True
+    ),
     "text_similarity": Kind(
         text_similarity.TextSimilarity,
         pure=text_similarity.grade,
         batch=text_similarity.grade_by_vectors,
         waits=text_similarity.needs_vectors,
         rows_at_once=256,
+        title="Text similarity",
+        group="Rules",
+        needs_threshold=True,
     ),
-    "score_model": _asks("score_model", "ScoreModel"),
-    "label_model": _asks("label_model", "LabelModel"),
-    "binary_judge": _asks("binary_judge", "BinaryJudge"),
-    "faithfulness": _asks("faithfulness", "Faithfulness"),
-    "context_relevancy": _asks("context_relevancy", "ContextRelevancy"),
-    "answer_relevancy": _asks("answer_relevancy", "AnswerRelevancy"),
-    "python": _runs("python", "Python"),
-    "function": _runs("function", "Function"),
-    "endpoint": _runs("endpoint", "Endpoint"),
-    "custom": Kind(custom.Custom, pure=custom.grade),
-    "multi": Kind(multi.Multi, batch=multi.grade_many),
+    "score_model": _asks("score_model", "ScoreModel", "AI judge: score"),
+    "label_model": _asks("label_model", "LabelModel", "AI judge: label", yes_or_no=True),
+    "binary_judge": _asks("binary_judge", "BinaryJudge", "AI judge: pass or fail", yes_or_no=True, adaptive="JUDGE"),
+    "faithfulness": _prebuilt("faithfulness", "Faithfulness", "Faithfulness"),
+    "context_relevancy": _prebuilt("context_relevancy", "ContextRelevancy", "Context relevancy"),
+    "answer_relevancy": _prebuilt("answer_relevancy", "AnswerRelevancy", "Answer relevancy"),
+    "python": _runs("python", "Python", "Python"),
+    "function": _runs("function", "Function", "Function", adaptive="FUNCTION"),
+    "endpoint": _runs("endpoint", "Endpoint", "External endpoint", adaptive="REMOTE"),
+    "custom": Kind(custom.Custom, pure=custom.grade, title="Custom", group="Other", grades=False, adaptive="CUSTOM"),
+    "multi": Kind(multi.Multi, batch=multi.grade_many, title="Combination", group="Other"),
 }
 
 
@@ -132,6 +162,14 @@ def _find_elsewhere(name: str) -> Kind:
     if kind is None:
         raise InvalidGrader.at(".type", f"unknown type {jsontext.quote(name)}. Use one of: {', '.join(all_kinds())}.")
     return kind
+
+
+def known(name: str) -> Kind | None:
+    """The kind of this name, or None: what is kept may be of a kind that is no longer installed."""
+    try:
+        return find(name)
+    except InvalidGrader:
+        return None
 
 
 def all_kinds() -> dict[str, Kind]:
@@ -194,3 +232,8 @@ def rows_at_once(spec: GraderSpec) -> int:
 def paid(spec: GraderSpec) -> bool:
     """Whether grading by this spec asks models about each row."""
     return find(spec.type).paid or any(map(paid, spec.children.values()))
+
+
+def grades_by_itself(spec: GraderSpec) -> bool:
+    """Whether there is anything to compute: a custom grader's scores come from elsewhere."""
+    return find(spec.type).grades and all(map(grades_by_itself, spec.children.values()))

@@ -10,22 +10,15 @@ from msgspec import UNSET, UnsetType
 from fairmark import jsontext
 from fairmark.endpoints import Offline, aprobe
 from fairmark.errors import InvalidGrader, InvalidKey, Problem
+from fairmark.graders import known
 from fairmark.parse import parse, read, validate
 from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
 from fairmark.registry.functions import FunctionRefused, check_function
 from fairmark.registry.lookup import Registry
-from fairmark.spec import GraderSpec
 from fairmark.store import Grader, NewGrader
-from fairmark.store.graders import Graders
+from fairmark.store.graders import KeptGraders
 
 _ID = re.compile(r"grader_[0-9a-f]{32}")
-_TYPES = {"binary_judge": "JUDGE", "function": "FUNCTION", "endpoint": "REMOTE", "custom": "CUSTOM"}
-PREBUILT = {
-    "FAITHFULNESS": "faithfulness",
-    "CONTEXT_RELEVANCY": "context_relevancy",
-    "ANSWER_RELEVANCY": "answer_relevancy",
-}
-"""The prebuilt judges by the names that Adaptive has for them."""
 
 
 class Kept(NamedTuple):
@@ -38,7 +31,7 @@ class Kept(NamedTuple):
 class Registration:
     """The ways to put graders into a store, with all checks."""
 
-    def __init__(self, graders: Graders, registry: Registry) -> None:
+    def __init__(self, graders: KeptGraders, registry: Registry) -> None:
         self._graders = graders
         self._registry = registry
 
@@ -153,7 +146,7 @@ def _moved(problem: Problem, where: str) -> Problem:
 class _PackFirst:
     """Finds graders in a pack, else in the store."""
 
-    def __init__(self, graders: Graders, pack: Sequence[NewGrader]) -> None:
+    def __init__(self, graders: KeptGraders, pack: Sequence[NewGrader]) -> None:
         self._graders = graders
         self._pack = {new.key: new for new in pack}
 
@@ -190,7 +183,8 @@ def functions_in(grader: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def record(grader: Grader, warnings: Sequence[str] | None = None) -> dict[str, Any]:
     """A registered grader as clients see it: ours, and beside it what Adaptive's clients know of one."""
     kind = grader.grader["type"]
-    is_bool = kind in ("binary_judge", "string_check", "label_model")
+    known_kind = known(kind)
+    is_bool = known_kind is not None and known_kind.yes_or_no
     metric = grader.grader.get("feedback_key") or grader.key
     return {
         "object": "grader",
@@ -219,7 +213,8 @@ def record(grader: Grader, warnings: Sequence[str] | None = None) -> dict[str, A
 
 def grader_type(kind: str) -> str:
     """Adaptive's word for a kind; of kinds that it does not have, our own."""
-    return "PREBUILT" if kind in PREBUILT.values() else _TYPES.get(kind, kind.upper())
+    known_kind = known(kind)
+    return (known_kind.adaptive if known_kind is not None else "") or kind.upper()
 
 
 def _config(grader: Grader) -> dict[str, Any]:
@@ -245,8 +240,3 @@ def _config(grader: Grader) -> dict[str, Any]:
             return {"description": grader.description or given.get("description")}
         case _:
             return {}
-
-
-def grades_by_itself(spec: GraderSpec) -> bool:
-    """Whether there is anything to compute: a custom grader's scores come from elsewhere."""
-    return spec.type != "custom" and all(map(grades_by_itself, spec.children.values()))

@@ -1,24 +1,23 @@
 """The routes as one plain ASGI application: who may come in, what is asked, what is answered."""
 
-import asyncio
 import contextlib
 import hmac
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import __version__, jsontext
 from fairmark.errors import InvalidData
-from fairmark.graders import find
+from fairmark.graders import find, grades_by_itself
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
+from fairmark.serving.presence import unless_gone
+from fairmark.serving.wire import ClientGone
 from fairmark.spec import GraderSpec
-
-T = TypeVar("T")
 
 METHODS = {
     "info": "GET",
@@ -34,15 +33,11 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SCHEMA = {"title": "Metadata", "type": "object", "additionalProperties": True}
 
 
-class _ClientGone(Exception):
-    """Whoever asked has gone away: there is nobody to answer."""
-
-
 def by_path(graders: list[GraderSpec]) -> dict[str, GraderSpec]:
     """The graders by the word that stands for them in a path. Raises InvalidData."""
     found: dict[str, GraderSpec] = {}
     for spec in graders:
-        if spec.type == "custom":
+        if not grades_by_itself(spec):
             raise InvalidData(f"{jsontext.quote(spec.name)}: a custom grader cannot be asked to grade.")
         word = re.sub(r"[^A-Za-z0-9._~-]+", "-", spec.name).strip("-.") or spec.type
         if word in found or word in METHODS:
@@ -68,7 +63,7 @@ class RewardApp:
             status, value, headers = 200, await self._answer(scope, receive), {}
         except wire.Refusal as refusal:
             status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
-        except _ClientGone:
+        except ClientGone:
             return
         except Exception as error:
             where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
@@ -99,7 +94,7 @@ class RewardApp:
                 return SCHEMA
         assert spec is not None  # noqa: S101  # only /info does without
         async with self._body(headers, receive) as body:
-            return await _unless_gone(receive, ANSWERS[door](spec, body))
+            return await unless_gone(receive, ANSWERS[door](spec, body))
 
     def _let_in(self, headers: Mapping[str, str], query: bytes) -> None:
         if self._key is None:
@@ -193,25 +188,10 @@ ANSWERS: dict[str, Callable[[GraderSpec, bytes], Coroutine[Any, Any, Any]]] = {
 }
 
 
-async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """The work's value; it is cancelled when the client goes away."""
-    task = asyncio.ensure_future(work)
-    gone: asyncio.Future[Message] = asyncio.ensure_future(_next(receive))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise _ClientGone
-        return task.result()
-    finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
 async def _next(receive: Receive) -> Message:
     message = await receive()
     if message["type"] != "http.request":
-        raise _ClientGone
+        raise ClientGone
     return message
 
 

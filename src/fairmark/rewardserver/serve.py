@@ -1,13 +1,10 @@
 """The reward server as a process: sockets, and a graceful end."""
 
-import ipaddress
 import socket
 from collections.abc import Callable
 
-import uvicorn
-
 from fairmark.rewardserver.app import RewardApp, by_path
-from fairmark.server.serve import BACKLOG, FINISH_WITHIN_S, KEEP_ALIVE_S, CannotServe, Connection, Server, bind
+from fairmark.serving.process import CannotServe, Server, bind, config, on_loopback, url_of
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
 
@@ -19,39 +16,21 @@ def serve(
     served = by_path(graders)
     sockets = bind(host, port)
     try:
-        address, chosen = sockets[0].getsockname()[:2]
-        on_loopback = all(ipaddress.ip_address(each.getsockname()[0]).is_loopback for each in sockets)
-        if not on_loopback and not key:
+        address = sockets[0].getsockname()[0]
+        if not on_loopback(sockets) and not key:
             raise CannotServe(
                 f"{address}: others can reach this address, and there is no key. Set FAIRMARK_REWARD_KEY, or serve on "
                 "127.0.0.1."
             )
-        url = f"http://[{address}]:{chosen}" if ":" in address else f"http://{address}:{chosen}"
+        url = url_of(sockets[0])
         app = RewardApp(served, key, given.max_body_mb * 1_000_000)
         lines = [f"  {url}/{word}  {spec.name} ({spec.type})" for word, spec in served.items()]
-        server = _Server(_config(app, given.request_timeout_s))
+        server = _Server(config(app, given.request_timeout_s))
         server.on_start = lambda: tell("\n".join([f"Fairmark scores on {url}", *lines]))
         server.run(sockets)
     finally:
         for each in sockets:
             each.close()
-
-
-def _config(app: RewardApp, request_timeout_s: float) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=type("Connection", (Connection,), {"timeout_s": request_timeout_s}),
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=FINISH_WITHIN_S,
-        backlog=BACKLOG,
-    )
 
 
 class _Server(Server):

@@ -14,7 +14,7 @@ from fairmark.serving.wire import State
 from fairmark.web.site import Site
 
 
-class Endpoint:
+class RoutedPath:
     """What answers on one path, whatever the method. `path` is the pattern, for the metrics."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
@@ -33,9 +33,9 @@ def build(state: State, on_loopback: bool) -> ASGIApp:
     for operation in OPERATIONS:
         handlers.setdefault(operation.path, {})[operation.method] = operation.handler
     # One route a path, so that a wrong method is told all the right ones.
-    routes = [Route(path, Endpoint(path, found), methods=list(found)) for path, found in handlers.items()]
+    routes = [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in handlers.items()]
     site = Site()
-    routes += [Route(path, Endpoint(path, found), methods=list(found)) for path, found in site.handlers().items()]
+    routes += [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in site.handlers().items()]
     access = Access(state.store.keys, state.store.sessions, on_loopback, state.settings.rate_limit_per_minute)
     hot = {operation.path: operation.handler for operation in HOT}
     return Gate(Router(routes, redirect_slashes=False), hot, state, access, site)

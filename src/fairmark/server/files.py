@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fairmark import jsontext
+from fairmark.refusals import invalid, missing, not_found
 from fairmark.serving.lists import read_query
 from fairmark.serving.upload import Upload
-from fairmark.serving.wire import answer, invalid, missing, not_found, page, project, state
+from fairmark.serving.wire import answer, page, project, state
 from fairmark.store import File, ids
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")

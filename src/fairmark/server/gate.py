@@ -15,10 +15,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairmark import jsontext
-from fairmark.errors import InvalidData, InvalidGrader
+from fairmark.errors import ApiError, InvalidData, InvalidGrader
+from fairmark.refusals import invalid, invalid_grader
 from fairmark.serving import log
 from fairmark.serving.access import Access
-from fairmark.serving.wire import ApiError, ClientGone, State, invalid, invalid_grader, new_request_id
+from fairmark.serving.process import DISCARDED_AT_MOST
+from fairmark.serving.wire import ClientGone, State, new_request_id
 from fairmark.store import StoreUnavailable, UnknownCursor
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
@@ -26,7 +28,6 @@ PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"}
 ROOTS = frozenset({"evals", "files", "fine_tuning", "graders", "models", "rewards"})
 """What may stand where a path could also name an Azure deployment."""
 SMALL_BODY = 65_536
-DISCARDED_AT_MOST = 256_000_000
 DISCARD_WITHIN_S = 10.0
 BODIES_AT_ONCE = 8
 """How many bodies of the greatest size may be in memory at once, all requests together."""

@@ -6,7 +6,7 @@ import contextlib
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from fairmark.server.runs import STATUSES
+from fairmark.evals.run_calls import STATUSES
 from fairmark.serving.wire import answer, state
 from fairmark.store import StoreUnavailable
 

@@ -6,16 +6,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.judges.local import LocalModels
-from fairmark.judges.models import LOCAL, Registry, UnknownModel, read_registry
-from fairmark.serving.wire import answer, not_found, state
+from fairmark.judges.configured import configured, owner_of
+from fairmark.judges.models import Registry, read_registry
+from fairmark.refusals import not_found
+from fairmark.serving.wire import answer, state
 
-_PATTERN = frozenset("*?[")
 _started = int(time.time())
 
 
 async def list_(request: Request) -> Response:
-    models = configured(request)
+    models = configured(state(request).settings.data_folder)
     data = [_wire(name, owner) for name, owner in models.items()]
     return answer({"object": "list", "data": data})
 
@@ -25,30 +25,10 @@ async def retrieve(request: Request) -> Response:
     registry = read_registry()
     # A provider that takes every name proves nothing about this one.
     named = Registry(registry.providers, registry.entries, registry.aliases, None)
-    owner = configured(request).get(name) or _owner(named, name)
+    owner = configured(state(request).settings.data_folder).get(name) or owner_of(named, name)
     if owner is None:
         raise not_found("model", name)
     return answer(_wire(name, owner))
-
-
-def configured(request: Request) -> dict[str, str]:
-    """Name -> provider, of all that have a name; patterns have none."""
-    registry = read_registry()
-    found = {name: entry.provider.name for name, entry in registry.entries.items() if not _PATTERN & set(name)}
-    for alias in registry.aliases:
-        owner = None if _PATTERN & set(alias) else _owner(registry, alias)
-        if owner is not None:
-            found[alias] = owner
-    for name in LocalModels(state(request).settings.data_folder).available():
-        found[f"{LOCAL}/{name}"] = LOCAL
-    return found
-
-
-def _owner(registry: Registry, name: str) -> str | None:
-    try:
-        return registry.resolve(name).provider.name
-    except UnknownModel:
-        return None
 
 
 def _wire(name: str, owner: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from fairmark.evals.run_calls import ITEM_STATUSES, STATUSES
 from fairmark.server.evals import ORDERED_BY
 from fairmark.server.files import MOST_LISTED
-from fairmark.server.runs import ITEM_STATUSES, STATUSES
 from fairmark.server.schemas import EXAMPLES, STRING, ref, schemas
 from fairmark.serving.lists import MOST, ORDERS
 from fairmark.serving.wire import answer

@@ -10,25 +10,19 @@ from starlette.responses import Response
 
 from fairmark import jsontext
 from fairmark.endpoints import Online, aprobe
-from fairmark.errors import DuplicateKey, FairmarkError, InvalidGrader, InvalidKey, LockedGrader, VersionConflict
-from fairmark.registry.functions import FunctionRefused
-from fairmark.registry.keeping import Kept, Registration, record
+from fairmark.errors import (
+    ApiError,
+    FairmarkError,
+    LockedGrader,
+)
+from fairmark.graders import known
+from fairmark.refusals import invalid, missing, not_found, wrong_type
+from fairmark.registry.keeping import Kept, record
 from fairmark.registry.packs import make_pack, read_pack
 from fairmark.serving.lists import read_query
-from fairmark.serving.wire import (
-    ApiError,
-    answer,
-    invalid,
-    invalid_grader,
-    missing,
-    not_found,
-    page,
-    project,
-    read_object,
-    state,
-    wrong_type,
-)
-from fairmark.store import Grader, Score, Version
+from fairmark.serving.registering import refusal, registration
+from fairmark.serving.wire import answer, page, project, read_object, state
+from fairmark.store import Grader, PushedScore, Version
 
 MOST_SCORES = 10_000
 """How many scores may be pushed at once."""
@@ -111,7 +105,8 @@ async def push_scores(request: Request) -> Response:
     given = await read_object(request)
     _own_project(request, given)
     found = await _find(request)
-    if found.grader["type"] != "custom":
+    kind = known(found.grader["type"])
+    if kind is None or kind.grades:
         raise ApiError(
             409,
             f"the grader {jsontext.quote(found.key)} computes its scores itself. Only a custom grader takes scores.",
@@ -169,11 +164,6 @@ async def import_pack(request: Request) -> Response:
     return answer({"object": "grader.pack.imported", "graders": done})
 
 
-def registration(request: Request) -> Registration:
-    shared = state(request)
-    return Registration(shared.store.graders, shared.registry)
-
-
 def _wire(kept: Kept) -> dict[str, Any]:
     return record(kept.grader, kept.warnings)
 
@@ -212,7 +202,7 @@ def _text(given: dict[str, Any], field: str) -> str | None:
     return value
 
 
-def _score(where: str, given: Any) -> Score:
+def _score(where: str, given: Any) -> PushedScore:
     if not isinstance(given, dict):
         raise wrong_type(where, "an object with sample_id and value", given)
     sample_id, value, reasoning = given.get("sample_id"), given.get("value"), given.get("reasoning")
@@ -222,7 +212,7 @@ def _score(where: str, given: Any) -> Score:
         raise wrong_type(f"{where}.value", "a finite number", value)
     if reasoning is not None and not isinstance(reasoning, str):
         raise wrong_type(f"{where}.reasoning", "a string", reasoning)
-    return Score(sample_id, float(value), reasoning)
+    return PushedScore(sample_id, float(value), reasoning)
 
 
 def _is_finite(value: float) -> bool:
@@ -241,7 +231,7 @@ def _version_wire(version: Version) -> dict[str, Any]:
     }
 
 
-def _score_wire(grader: Grader, score: Score) -> dict[str, Any]:
+def _score_wire(grader: Grader, score: PushedScore) -> dict[str, Any]:
     return {
         "object": "grader.score",
         "grader_key": grader.key,
@@ -250,25 +240,3 @@ def _score_wire(grader: Grader, score: Score) -> dict[str, Any]:
         "reasoning": score.reasoning,
         "created_at": score.created_at,
     }
-
-
-def refusal(error: FairmarkError, root: str = "grader") -> FairmarkError:
-    """The answer to those who wanted to keep a grader that cannot be kept."""
-    match error:
-        case InvalidGrader():
-            return invalid_grader(error, root)
-        case InvalidKey():
-            return invalid(str(error), "key")
-        case FunctionRefused():
-            checks = [each._asdict() for each in error.found.checks]
-            extra = {"checks": checks, "warnings": error.found.warnings, "valid": False}
-            param = (root + error.path.removeprefix("$")).removeprefix(".")
-            return ApiError(400, str(error), param=param, code="function_check_failed", extra=extra)
-        case DuplicateKey():
-            return ApiError(409, str(error), param="key", code="duplicate_key")
-        case VersionConflict():
-            return ApiError(409, str(error), param="version", code="version_conflict")
-        case LockedGrader():
-            return ApiError(423, str(error), param="key", code="locked")
-        case _:
-            return error

@@ -5,14 +5,14 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from fairmark.errors import ERROR_KEYS
+from fairmark.evals.eval_calls import MOST_METADATA
+from fairmark.evals.run_calls import STATUSES
 from fairmark.graders import KINDS, all_kinds
 from fairmark.graders.string_check import StringCheck
 from fairmark.references import KEY, TYPE
 from fairmark.registry.packs import MOST
-from fairmark.server.evals import MOST_METADATA
 from fairmark.server.files import ANCHOR, LONGEST_LIFE_S, PURPOSES, SECONDS, SHORTEST_LIFE_S
 from fairmark.server.registry import MOST_SCORES
-from fairmark.server.runs import STATUSES
 from fairmark.spec import GraderSpec
 from fairmark.text.compiled import CompiledText
 from fairmark.text.messages import BLOCKS, ROLES, Messages

@@ -1,43 +1,23 @@
-"""The server as a process: sockets, the store, the engine, connections that may not dawdle, and a graceful end."""
+"""The server as a whole: its sockets, the store, the engine, and a graceful end."""
 
 import asyncio
-import contextlib
 import gc
-import ipaddress
 import logging
-import signal
 import socket
-from collections.abc import Callable, Generator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from fairmark.endpoints.chosen import only_listed
-from fairmark.errors import FairmarkError
 from fairmark.evals.engine import Engine
 from fairmark.server.app import build
-from fairmark.server.gate import DISCARDED_AT_MOST
 from fairmark.serving import log, upload
 from fairmark.serving.metrics import Metrics
-from fairmark.serving.wire import ApiError, State, new_request_id
+from fairmark.serving.process import CannotServe, Server, bind, config, on_loopback, url_of
+from fairmark.serving.wire import State
 from fairmark.settings import Settings
 from fairmark.store import Store, StoreUnavailable
 
-KEEP_ALIVE_S = 75
-"""Longer than clients keep an idle connection: otherwise theirs is closed just when they send."""
-FINISH_WITHIN_S = 20
-"""How long requests in flight may take after the signal to stop."""
-SLOWEST_BYTES_S = 65_536
-STALLED_S = 60.0
-"""A client that takes nothing of its answer for this long is gone."""
 SWEEP_EVERY_S = 3600.0
-BACKLOG = 2048
-
-
-class CannotServe(FairmarkError):
-    """The server cannot start; the message says why and what would help."""
 
 
 def serve(host: str, port: int, given: Settings, level: log.Level, tell: Callable[[str], None]) -> None:
@@ -68,9 +48,9 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
     except StoreUnavailable as error:
         raise CannotServe(str(error)) from None
     try:
-        on_loopback = all(ipaddress.ip_address(each.getsockname()[0]).is_loopback for each in sockets)
+        is_local = on_loopback(sockets)
         has_keys = await store.keys.any()
-        if not on_loopback and not has_keys:
+        if not is_local and not has_keys:
             raise CannotServe(
                 f"{sockets[0].getsockname()[0]}: others can reach this address, and there is no key yet. Make one with "
                 "fairmark keys create, or serve on 127.0.0.1."
@@ -80,12 +60,12 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
         state = State(store, engine, given, metrics)
-        server = Server(_config(state, on_loopback, given.request_timeout_s))
+        server = Server(config(build(state, is_local), given.request_timeout_s))
         server.stopping = state.stopping
         await engine.start()
         keeper = asyncio.create_task(_keep_house(store))
         try:
-            url = _url(sockets[0])
+            url = url_of(sockets[0])
             tell(f"Fairmark serves on {url}")
             if not has_keys:
                 tell("There are no keys: every program on this machine may use it. fairmark keys create makes one.")
@@ -109,165 +89,3 @@ async def _keep_house(store: Store) -> None:
         except StoreUnavailable as error:
             log.event(logging.WARNING, "expired files and sessions are still there", reason=str(error))
         await asyncio.sleep(SWEEP_EVERY_S)
-
-
-def bind(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets for all addresses of the host. Raises CannotServe."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError, OverflowError) as error:
-        raise CannotServe(f"--host {host}: {getattr(error, 'strerror', None) or error}.") from None
-    sockets: list[socket.socket] = []
-    failure: OSError | None = None
-    for family, kind, protocol, _, address in sorted(found, key=lambda each: each[0] != socket.AF_INET):
-        each = socket.socket(family, kind, protocol)
-        try:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            # A host of several addresses gets the same port on each.
-            chosen = sockets[0].getsockname()[1] if sockets else address[1]
-            each.bind((address[0], chosen, *address[2:]))
-            each.listen(BACKLOG)
-            each.setblocking(False)
-            sockets.append(each)
-        except OSError as error:
-            failure = error
-            each.close()
-    if not sockets:
-        reason = (failure.strerror or str(failure)).lower() if failure else "no address"
-        raise CannotServe(f"{host}:{port}: {reason}. Choose another with --port.")
-    return sockets
-
-
-def _url(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _config(state: State, on_loopback: bool, request_timeout_s: float) -> uvicorn.Config:
-    return uvicorn.Config(
-        build(state, on_loopback),
-        http=_connections(request_timeout_s),
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=FINISH_WITHIN_S,
-        backlog=BACKLOG,
-    )
-
-
-class Server(uvicorn.Server):
-    """uvicorn's, but a signal to stop is a good end, and connections are looked after."""
-
-    stopping: asyncio.Event | None = None
-    """Set before requests in flight are waited for."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        watched = (signal.SIGINT, signal.SIGTERM)
-        before = {each: signal.signal(each, self._stop) for each in watched}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit  # the second time in earnest
-        self.should_exit = True
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.stopping is not None:
-            self.stopping.set()
-        await super().shutdown(sockets)
-
-    async def on_tick(self, counter: int) -> bool:
-        if counter % 10 == 0:
-            for each in list(self.server_state.connections):
-                if isinstance(each, Connection):
-                    each.look()
-        return await super().on_tick(counter)
-
-
-class Connection(HttpToolsProtocol):
-    """uvicorn's, for clients that send a request in a bounded time and take their answer.
-
-    A body that was refused is still read, up to a point, and thrown away: a client that sends and does not listen would
-    otherwise find the connection broken and never see the answer.
-    """
-
-    timeout_s = 30.0
-    _since: float | None = None
-    """When the request that is being received began; None while none is."""
-    _in_body = False
-    _received = 0
-    _discarded = 0
-    _stalled = (0, 0.0)
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._since = self.loop.time()
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._since, self._received = self.loop.time(), 0
-
-    def on_headers_complete(self) -> None:
-        self._in_body = True
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        if self.cycle.response_complete:
-            self._discarded += len(body)
-            if self._discarded > DISCARDED_AT_MOST:
-                self.transport.abort()
-        else:
-            self._received += len(body)
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self._since, self._in_body, self._discarded = None, False, 0
-        super().on_message_complete()
-
-    def look(self) -> None:
-        """Once a second: ends the connection of a client that dawdles."""
-        now = self.loop.time()
-        unsent = self.transport.get_write_buffer_size()
-        if not unsent or unsent != self._stalled[0]:
-            self._stalled = (unsent, now)
-        elif now - self._stalled[1] > STALLED_S:
-            self.transport.abort()
-        if self._since is None:
-            return
-        if self.flow.read_paused:  # it is we who do not read
-            self._since = now
-        elif now - self._since > self.timeout_s + self._received / SLOWEST_BYTES_S:
-            cycle: Any = self.cycle  # None before the first request
-            if self._in_body and cycle.response_started:
-                self.transport.close()
-            else:
-                message = f"The request did not arrive within {self.timeout_s:g} s and one more for every 64 kB."
-                self._refuse(ApiError(408, message, code="request_timeout"))
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(ApiError(400, "This is not HTTP.", code="invalid_http"))
-
-    def _refuse(self, error: ApiError) -> None:
-        """An answer outside of any request; the connection ends with it."""
-        body = error.body()
-        reason = {400: b"Bad Request", 408: b"Request Timeout"}[error.status]
-        self.transport.write(
-            b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n"
-            b"x-request-id: %b\r\n\r\n%b" % (error.status, reason, len(body), new_request_id(), body)
-        )
-        self.transport.close()
-
-
-def _connections(timeout_s: float) -> type[Connection]:
-    return type("Connection", (Connection,), {"timeout_s": timeout_s})

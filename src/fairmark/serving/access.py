@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from fairmark.serving.wire import ApiError
+from fairmark.errors import ApiError
 
 REMEMBERED_S = 2.0
 """How long a key's answer is remembered: a revoked key works at most this much longer."""

@@ -7,7 +7,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from fairmark import jsontext
-from fairmark.serving.wire import invalid
+from fairmark.refusals import invalid
 from fairmark.store.pages import Order
 
 Word = TypeVar("Word", bound=str)

@@ -12,7 +12,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Receive
 
 from fairmark import jsontext
-from fairmark.serving.wire import ApiError, ClientGone, invalid
+from fairmark.errors import ApiError
+from fairmark.refusals import invalid
+from fairmark.serving.wire import ClientGone
 from fairmark.store import StoreUnavailable
 
 if TYPE_CHECKING:  # it is only there for those who check types

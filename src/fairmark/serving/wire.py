@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError, InvalidGrader
+from fairmark.refusals import invalid
 from fairmark.registry.lookup import Registry
 from fairmark.serving.metrics import Metrics
 from fairmark.settings import Settings
@@ -43,79 +43,8 @@ class State:
         self.registry = Registry(self.store.graders.find)
 
 
-class ApiError(FairmarkError):
-    """An answer that is an error, in the wire's words. `extra`: keys beside "error"."""
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        type: str = "invalid_request_error",  # noqa: A002  # the wire's word
-        param: str | None = None,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.type = type
-        self.param = param
-        self.code = code
-        self.headers = dict(headers or {})
-        self.extra = dict(extra or {})
-
-    def body(self) -> bytes:
-        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
-        return jsontext.encode({"error": error, **self.extra})
-
-
 class ClientGone(Exception):
     """Whoever asked has gone away: there is nobody to answer."""
-
-
-def invalid(message: str, param: str | None = None, code: str = "invalid_value") -> ApiError:
-    """400: something in the request is wrong."""
-    return ApiError(400, message, param=param, code=code)
-
-
-def missing(param: str, wanted: str) -> ApiError:
-    return invalid(f"{param}: missing. {wanted}", param, "missing_required_parameter")
-
-
-def wrong_type(param: str, wanted: str, found: Any) -> ApiError:
-    message = f"Invalid type for '{param}': expected {wanted}, but found {jsontext.describe(found)} instead."
-    return invalid(message, param, "invalid_type")
-
-
-def not_found(what: str, id: str) -> ApiError:  # noqa: A002  # the wire's word
-    return ApiError(404, f"No {what} found with id {jsontext.quote(id)}.", param="id", code="not_found")
-
-
-def cannot_grade() -> ApiError:
-    """409: there is nothing to compute."""
-    message = (
-        "a custom grader cannot be asked to grade: its scores are computed elsewhere and pushed in. To have Fairmark "
-        "compute them, use a python, function or endpoint grader."
-    )
-    return ApiError(409, message, param="grader", code="not_gradable")
-
-
-def invalid_grader(error: InvalidGrader, root: str = "grader") -> ApiError:
-    """400 with every problem in the message; `param` and `code` are the first one's.
-
-    `root`: where its grader is in the body; "" where it is all of it.
-    """
-    problems = [
-        problem._replace(path=(root + problem.path.removeprefix("$")).removeprefix(".")) for problem in error.problems
-    ]
-    return ApiError(
-        400,
-        "\n".join(map(str, problems)),
-        param=problems[0].path,
-        code=problems[0].code,
-        extra={"problems": [{"path": problem.path, "message": problem.message} for problem in problems]},
-    )
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

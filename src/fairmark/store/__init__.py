@@ -8,8 +8,8 @@ from fairmark.store.counts import Counts
 from fairmark.store.database import Database, InvalidDatabase, StoreUnavailable
 from fairmark.store.evals import Eval, Evals
 from fairmark.store.files import File, Files
-from fairmark.store.grader_scores import GraderScores, Score
-from fairmark.store.graders import Grader, Graders, NewGrader, Version
+from fairmark.store.grader_scores import GraderScores, PushedScore
+from fairmark.store.graders import Grader, KeptGraders, NewGrader, Version
 from fairmark.store.history import History
 from fairmark.store.items import Item, Items, NewItem
 from fairmark.store.keys import InvalidProject, Key, Keys
@@ -21,7 +21,7 @@ from fairmark.store.runs import Run, Runs, UnknownEval
 from fairmark.store.samples import Samples
 from fairmark.store.scores import CriterionScore, Scores, hash_item
 from fairmark.store.sessions import Sessions
-from fairmark.store.spending import ModelSpending, Spending, Spent
+from fairmark.store.spending import ModelSpending, Spending, SpentTotals
 
 __all__ = [
     "Counts",
@@ -44,12 +44,12 @@ __all__ = [
     "Page",
     "Pair",
     "PairPage",
+    "PushedScore",
     "RecentRuns",
     "RowPage",
     "Run",
     "RunSummary",
-    "Score",
-    "Spent",
+    "SpentTotals",
     "Store",
     "StoreUnavailable",
     "Totals",
@@ -70,7 +70,7 @@ class Store:
         self._database = database
         self.keys = Keys(database)
         self.files = Files(database, home)
-        self.graders = Graders(database)
+        self.graders = KeptGraders(database)
         self.grader_scores = GraderScores(database)
         self.evals = Evals(database)
         self.runs = Runs(database)

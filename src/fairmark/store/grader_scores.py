@@ -14,14 +14,14 @@ from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_que
 from fairmark.store.tables import grader_scores, graders
 
 
-class Score(msgspec.Struct, frozen=True):
+class PushedScore(msgspec.Struct, frozen=True):
     sample_id: str
     value: float
     reasoning: str | None = None
     created_at: int = 0
 
 
-_COLUMNS = [grader_scores.c[name] for name in Score.__struct_fields__]
+_COLUMNS = [grader_scores.c[name] for name in PushedScore.__struct_fields__]
 
 
 class GraderScores:
@@ -29,7 +29,7 @@ class GraderScores:
         self._database = database
 
     @uninterrupted
-    async def push(self, grader: Grader, scores: Sequence[Score]) -> bool:
+    async def push(self, grader: Grader, scores: Sequence[PushedScore]) -> bool:
         """All or nothing. A sample's later score takes the place of its earlier one. False where the grader is gone."""
         now = int(time.time())
         insert = (sqlite if self._database.is_sqlite else postgresql).insert(grader_scores)
@@ -61,7 +61,7 @@ class GraderScores:
     @uninterrupted
     async def list(
         self, grader: Grader, limit: int = 20, after: str | None = None, order: Order = "asc"
-    ) -> Page[Score]:
+    ) -> Page[PushedScore]:
         """In the order in which the samples first had a score; `after` is a sample's id."""
         of = grader_scores.c
         query = select(*_COLUMNS).where(of.grader_seq == grader.seq)
@@ -73,7 +73,7 @@ class GraderScores:
                 if start is None:
                     raise UnknownCursor(after)
             rows = (await connection.execute(page_query(query, of.seq, start, limit, order))).all()
-        return make_page(rows, limit, Score)
+        return make_page(rows, limit, PushedScore)
 
 
 def _hash(sample_id: str) -> bytes:

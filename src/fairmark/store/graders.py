@@ -57,7 +57,7 @@ _OF_VERSION = ("version", "grader", "info")
 _COLUMNS = [(grader_versions if name in _OF_VERSION else graders).c[name] for name in Grader.__struct_fields__]
 
 
-class Graders:
+class KeptGraders:
     def __init__(self, database: Database) -> None:
         self._database = database
 

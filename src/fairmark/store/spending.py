@@ -24,7 +24,7 @@ class ModelSpending(msgspec.Struct):
     """Of the runs that asked others too: some of this is theirs."""
 
 
-class Spent(msgspec.Struct):
+class SpentTotals(msgspec.Struct):
     """By all runs since a time."""
 
     models: dict[str, ModelSpending] = msgspec.field(default_factory=dict)
@@ -53,9 +53,9 @@ class Spending:
         self._database = database
 
     @uninterrupted
-    async def of(self, project: str, since: int) -> tuple[Spent, Spent]:
+    async def of(self, project: str, since: int) -> tuple[SpentTotals, SpentTotals]:
         """Of the runs created since then, and of all. Runs that asked no model are in neither."""
-        lately, ever = Spent(), Spent()
+        lately, ever = SpentTotals(), SpentTotals()
         query = select(runs.c.usage, runs.c.cost, runs.c.created_at).where(
             runs.c.project == project,
             runs.c.usage != {},

@@ -8,12 +8,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Scope
 
-from fairmark.serving.wire import JSON, ApiError
-from fairmark.web import assets, render
-from fairmark.web.guard import SAFE, Handler, dressed, guarded
+from fairmark.errors import ApiError
+from fairmark.serving.wire import JSON
+from fairmark.web.frame import assets, render
+from fairmark.web.frame.guard import SAFE, Handler, dressed, guarded
+from fairmark.web.frame.signin import local
+from fairmark.web.frame.visit import begin
 from fairmark.web.pages import PAGES
-from fairmark.web.signin import local
-from fairmark.web.visit import begin
 
 _TITLES = {
     400: "That did not work",
@@ -60,7 +61,7 @@ class Site:
             return dressed(RedirectResponse(_sign_in(scope["path"], request.url.query), 303), seen)
         shown = render.page(
             request,
-            "error.html",
+            "frame/error.html",
             error.status,
             title=_TITLES.get(error.status, "That did not work"),
             message=_words(error),

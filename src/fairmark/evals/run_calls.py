@@ -1,0 +1,162 @@
+"""The calls about runs that the API and the web page share: find one, start one, and how one is shown."""
+
+import asyncio
+import sys
+from functools import partial
+from typing import Any, get_args
+
+import msgspec
+
+from fairmark import jsontext
+from fairmark.errors import InvalidGrader
+from fairmark.evals.criteria import load_criteria, pinned_criteria
+from fairmark.evals.engine import Engine
+from fairmark.evals.eval_calls import read_metadata, read_name
+from fairmark.evals.source import InvalidSource, Source, find_file, open_source
+from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
+from fairmark.registry.lookup import Registry
+from fairmark.store import Eval, Run, Store, UnknownEval
+from fairmark.store.runs import Status
+from fairmark.text.messages import Messages
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+# What the wire calls a row's status, and what its own prose calls it.
+ITEM_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed": "fail", "error": "error", "skip": "skip"}
+
+
+async def find_run(store: Store, project: str, eval_id: str, run_id: str, *, with_source: bool = True) -> Run:
+    """Raises ApiError where the eval has none of this id."""
+    run = await store.runs.get(project, eval_id, run_id, with_source=with_source)
+    if run is None:
+        raise not_found("run", run_id)
+    return run
+
+
+async def new_run(
+    store: Store, registry: Registry, engine: Engine, project: str, eval_: Eval, body: dict[str, Any]
+) -> Run:
+    """The run that a body asks for, created; the engine begins with it. Raises ApiError."""
+    name, metadata, options = read_name(body) or "", read_metadata(body) or {}, _options(body)
+    data_source = body.get("data_source")
+    if data_source is None:
+        raise missing("data_source", "It takes an object with a type: jsonl, completions, responses.")
+    file = await find_file(store, project, data_source)
+    try:
+        source = open_source(data_source, file)
+        total = await asyncio.to_thread(source.check)
+    except InvalidSource as error:
+        raise invalid(str(error), error.path, error.code) from None
+    model = data_source.get("model") if source.sampling is not None else None
+    kept = jsontext.encode(_shown(data_source, source))
+    try:
+        pinned = await pinned_criteria(eval_.criteria, partial(registry.expand, project))
+    except InvalidGrader as error:  # it was deleted since the eval was created
+        raise invalid_grader(error, "testing_criteria") from None
+    try:
+        run = await store.runs.create(project, eval_.id, name, metadata, kept, model, total, options, pinned)
+    except UnknownEval:  # it was deleted just now
+        raise not_found("eval", eval_.id) from None
+    engine.wake()
+    return run
+
+
+async def cancel_run(store: Store, engine: Engine, project: str, run: Run) -> Run:
+    """The run as it is then. One that has ended stays as it was."""
+    cancelled = await store.runs.cancel(project, run.eval_id, run.id)
+    engine.cancel(run.id)
+    return cancelled or run
+
+
+async def delete_run(store: Store, engine: Engine, project: str, run: Run) -> None:
+    await store.runs.delete(project, run.eval_id, run.id)
+    engine.cancel(run.id)
+
+
+def run_wire(run: Run, base_url: str) -> dict[str, Any]:
+    """`base_url`: the address that the client used, for the link back to us."""
+    counted = run.passed + run.failed + run.errored + run.skipped
+    has_results = counted > 0 or run.status == "completed"
+    return {
+        "object": "eval.run",
+        "id": run.id,
+        "eval_id": run.eval_id,
+        "report_url": f"{base_url}/evals/{run.eval_id}/runs/{run.id}",
+        "status": run.status,
+        "model": run.model,
+        "name": run.name,
+        "created_at": run.created_at,
+        "result_counts": {
+            "total": counted,
+            "passed": run.passed,
+            "failed": run.failed,
+            "errored": run.errored,
+            "skipped": run.skipped,
+        },
+        "per_model_usage": _usage(run) if has_results else None,
+        "per_testing_criteria_results": _criteria(run) if has_results else None,
+        "data_source": msgspec.Raw(run.data_source),
+        "error": run.error,
+        "metadata": run.metadata,
+        "total_rows": run.total,
+        "cost": run.cost,
+        **({"graders": _graders(run.criteria)} if run.criteria else {}),
+        **run.options,
+    }
+
+
+def _graders(criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Which versions of registered graders a run is graded by."""
+    return [
+        {"testing_criteria": each.id, **registered}
+        for each in load_criteria(criteria)
+        if each.spec is not None
+        for registered in each.spec.registered
+    ]
+
+
+def _usage(run: Run) -> list[dict[str, Any]]:
+    names = ("invocation_count", "prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens")
+    return [
+        {"model_name": model, **dict(zip(names, counts, strict=True))} for model, counts in sorted(run.usage.items())
+    ]
+
+
+def _criteria(run: Run) -> list[dict[str, Any]]:
+    return [
+        {"testing_criteria": criterion, "passed": passed, "failed": failed, "errored": errored, "skipped": skipped}
+        for criterion, (passed, failed, errored, skipped) in run.criteria_counts.items()
+    ]
+
+
+def _shown(data_source: dict[str, Any], source: Source) -> dict[str, Any]:
+    """The data source as it is kept: its messages in the form that those of criteria have."""
+    if source.sampling is None or not isinstance(source.sampling.messages, Messages):
+        return data_source
+    messages = {**data_source["input_messages"], "template": source.sampling.messages.echo()}
+    return {**data_source, "input_messages": messages}
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Extensions of ours: what a run may spend, and how long it may take."""
+    options: dict[str, Any] = {}
+    budget = given.get("budget")
+    if budget is not None:
+        if not isinstance(budget, dict):
+            raise wrong_type("budget", 'an object such as {"tokens": 100000, "dollars": 5}', budget)
+        for name, limit in budget.items():
+            if name not in ("tokens", "dollars"):
+                raise invalid(f"budget.{name}: unknown. Use: tokens, dollars.", f"budget.{name}", "unknown_parameter")
+            _positive(f"budget.{name}", limit)
+        options["budget"] = budget
+    deadline = given.get("deadline_s")
+    if deadline is not None:
+        _positive("deadline_s", deadline)
+        options["deadline_s"] = deadline
+    return options
+
+
+def _positive(where: str, value: Any) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise wrong_type(where, "a number", value)
+    if not 0 < value <= sys.float_info.max:  # a whole number may be greater
+        raise invalid(f"{where}: found {jsontext.describe(value)}. It takes a number above 0.", where)

@@ -1,0 +1,1 @@
+"""The pages for whoever looks after the server: keys and models."""

@@ -1,0 +1,1 @@
+"""The pages of evals: the list, one of them, a new one."""

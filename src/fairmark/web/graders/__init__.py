@@ -1,0 +1,1 @@
+"""The pages of graders: the registered ones, their editor, the playground."""

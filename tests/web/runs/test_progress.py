@@ -1,0 +1,203 @@
+"""A run while it goes on: told as it does, canceled, and its page when it ends."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from fairmark.evals.engine import RUNS_AT_ONCE
+from fairmark.serving.process import FINISH_WITHIN_S
+from fairmark.store import Run
+from fairmark.web.runs.progress import Progress
+from tests.server.client import Server, wait_for
+from tests.web.browser import check_accessible, check_page, screenshot
+from tests.web.conftest import Open
+from tests.web.forms import get
+from tests.web.geography import Geography, geography
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Geography]:
+    with geography(tmp_path, 2) as found:
+        yield found
+
+
+Follow = Callable[[str], "Stream"]
+
+
+class Stream:
+    """Server-sent events as they come."""
+
+    def __init__(self, server: Server, path: str) -> None:
+        self._connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+        self._connection.request("GET", f"{path}/events", headers={"accept": "text/event-stream"})
+        self.answer: HTTPResponse = self._connection.getresponse()
+
+    def next(self) -> tuple[str, str] | None:
+        """(name, data) of the next event; None at the end."""
+        name, data = "", []
+        while line := self.answer.readline().decode():
+            if line.startswith("event: "):
+                name = line[7:].rstrip("\n")
+            elif line.startswith("data: "):
+                data.append(line[6:].rstrip("\n"))
+            elif line == "\n" and name:
+                return name, "\n".join(data)
+        return None
+
+    def rest(self) -> list[tuple[str, str]]:
+        return list(iter(self.next, None))
+
+    def close(self) -> None:
+        self.answer.close()
+        self._connection.close()
+
+
+@pytest.fixture
+def follow(world: Geography) -> Iterator[Follow]:
+    """follow(path): what is told of a run, until the test ends."""
+    opened: list[Stream] = []
+
+    def new(path: str) -> Stream:
+        opened.append(Stream(world, path))
+        return opened[-1]
+
+    yield new
+    for each in opened:
+        each.close()
+
+
+def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open) -> None:
+    world.house.latency_s = 0.7
+    path = world.start(400)
+    window = open_window(world)
+    page = window.page
+    page.goto(path)
+    told = page.get_by_label("How it went")
+    expect(told).to_contain_text(re.compile(r"\d+ of 400 rows done"))
+    bar = page.get_by_role("progressbar", name="Rows done")
+    expect(bar).to_have_attribute("aria-valuemax", "400")
+    expect(told).to_contain_text(re.compile("rows/s"), timeout=60_000)
+    expect(told).to_contain_text(re.compile("about .* left"))
+    expect(told).to_contain_text("Cost so far")
+    check_accessible(page)
+    screenshot(page, "run-live-desktop-light")
+    top = page.get_by_role("heading", name="Rows", exact=True).bounding_box()
+    expect(told).to_contain_text("All rows done", timeout=60_000)
+    expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
+    expect(page.get_by_text("50 of 400 rows")).to_be_visible()
+    expect(page.get_by_role("radio", name="All 400")).to_be_checked()
+    assert page.get_by_role("heading", name="Rows", exact=True).bounding_box() == top  # nothing has moved
+    check_page(window, "run-ended")
+
+
+def test_cancel_stops_the_run_and_keeps_what_was_graded(world: Geography, open_window: Open) -> None:
+    world.house.latency_s = 600
+    path = world.start(5)
+    page = open_window(world).page
+    page.goto(path)
+    expect(page.get_by_text("No rows yet")).to_be_visible()
+    page.get_by_role("button", name="Cancel the run").click()
+    expect(page.get_by_role("status")).to_contain_text("The run is canceled. What was graded is kept.")
+    expect(page.get_by_text("This run was canceled.")).to_be_visible()
+    expect(page.get_by_label("How it went")).to_contain_text("Canceled")
+    assert world.get(f"/v1{path}").json()["status"] == "canceled"
+
+
+def test_events_tell_of_the_first_rows_and_of_the_end(world: Geography, follow: Follow) -> None:
+    world.house.latency_s = 1.5
+    stream = follow(world.start(3))
+    assert stream.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    names = [name for name, _ in stream.rest()]
+    assert names[0] == "progress"
+    assert names[-1] == "ended"
+    assert names.count("rows") == 1
+
+
+def test_the_events_of_a_run_that_has_ended_end_at_once(world: Geography, follow: Follow) -> None:
+    (progress, ended) = follow(world.run).rest()
+    assert (progress[0], ended[0]) == ("progress", "ended")
+    assert "All rows done" in progress[1]
+
+
+def test_a_run_that_is_deleted_ends_its_events(world: Geography, follow: Follow) -> None:
+    world.house.latency_s = 600
+    path = world.start(1)
+    stream = follow(path)
+    assert stream.next() is not None
+    assert world.request("DELETE", f"/v1{path}").status == 200
+    assert stream.rest()[-1][0] == "ended"
+
+
+def test_many_who_look_cost_no_more_than_one(world: Geography, follow: Follow) -> None:
+    world.house.latency_s = 600
+    path = world.start(1)
+    wait_for(lambda: world.get(f"/v1{path}").json()["status"] == "in_progress")
+    streams = [follow(path) for _ in range(30)]
+    assert len({stream.next() for stream in streams}) == 1
+    assert get(world, path).status == 200
+    for stream in streams:
+        stream.close()
+    wait_for(lambda: world.gauge("fairmark_requests_in_flight") <= 1)
+
+
+def test_the_server_ends_although_somebody_looks(world: Geography, follow: Follow) -> None:
+    world.house.latency_s = 600
+    stream = follow(world.start(1))
+    assert stream.next() is not None
+    started = time.monotonic()
+    assert world.stop() == 0
+    assert time.monotonic() - started < FINISH_WITHIN_S  # it is not waited for
+    assert stream.rest() == []
+
+
+def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(world: Geography, open_window: Open) -> None:
+    world.house.latency_s = 600
+    others = [world.start(1) for _ in range(RUNS_AT_ONCE)]
+    file = world.upload(b'{"item": {"question": "x", "n": 1}}\n').json()["id"]
+    source = {"type": "jsonl", "source": {"type": "file_id", "id": file}}
+    path = f"{world.eval}/runs/{world.post(f'/v1{world.eval}/runs', {'data_source': source}).json()['id']}"
+    page = open_window(world).page
+    page.goto(path)
+    expect(page.get_by_label("How it went")).to_contain_text("waiting for its turn")
+    assert world.request("DELETE", f"/v1/files/{file}").status == 200
+    for other in others:
+        world.post(f"/v1{other}", {})  # canceled
+    expect(page.get_by_text("The run stopped before its end.")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("alert")).to_contain_text(file)
+    expect(page.get_by_text("This run has no rows")).to_be_visible()
+    check_accessible(page)
+
+
+def test_without_script_the_page_of_a_run_that_goes_on_loads_itself_again(world: Geography) -> None:
+    world.house.latency_s = 600
+    assert b'<noscript><meta http-equiv="refresh" content="3"></noscript>' in get(world, world.start(1)).body
+    assert b"http-equiv" not in get(world, world.run).body
+
+
+def run(status: str, done: int, total: int | None) -> Run:
+    empty = {"metadata": {}, "data_source": b"", "options": {}, "criteria_counts": {}, "usage": {}}
+    nothing = {"model": None, "error": None, "cost": None, "criteria": None, "failed": 0, "errored": 0, "skipped": 0}
+    names = {"id": "r", "eval_id": "e", "project": "p", "name": "n", "seq": 1, "eval_seq": 1, "created_at": 0}
+    return Run(**empty, **nothing, **names, status=status, passed=done, total=total)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "done", "total", "rate", "left"),
+    [
+        ("in_progress", 50, 200, 10.0, 15.0),
+        ("in_progress", 200, 200, 10.0, 0.0),
+        ("in_progress", 300, 200, 10.0, 0.0),  # more rows than were announced
+        ("in_progress", 50, None, 10.0, None),
+        ("in_progress", 50, 200, None, None),
+        ("completed", 50, 200, 10.0, None),
+    ],
+)
+def test_what_is_left_follows_from_the_rate(
+    status: str, done: int, total: int | None, rate: float | None, left: float | None
+) -> None:
+    assert Progress(run(status, done, total), rate).seconds_left == left
