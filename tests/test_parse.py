@@ -1,12 +1,14 @@
 """Grader JSON in: normalisation, and every problem at once."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
 import fairmark
 from fairmark.errors import InvalidGrader
-from fairmark.parse import parse
+from fairmark.parse import aparse, avalidate, parse
 
 CHECK = {"type": "string_check", "name": "n", "input": "{{item.a}}", "reference": "r", "operation": "eq"}
 SIMILAR = {"type": "text_similarity", "input": "i", "reference": "r", "evaluation_metric": "bleu"}
@@ -138,3 +140,22 @@ def test_invalid_grader_is_a_value_error_that_lists_everything() -> None:
 def test_keys_that_are_no_strings_and_values_json_does_not_know_do_no_harm() -> None:
     odd: dict[Any, Any] = {**CHECK, 5: 1, "when": object()}
     assert fairmark.validate(odd).valid
+
+
+def test_a_long_grader_is_read_beside_others_on_an_event_loop() -> None:
+    texts = ["{{item.a}}" * 10_000 + str(number) for number in range(12)]
+    children = {f"part{number}": {**CHECK, "input": text, "name": f"part{number}"} for number, text in enumerate(texts)}
+    grader = {"type": "multi", "graders": children, "calculate_output": "part0"}
+
+    async def turns_of_others(reading: Any) -> int:
+        task = asyncio.ensure_future(reading)
+        turns = 0
+        while not task.done():
+            await asyncio.sleep(0)
+            turns += 1
+        await task
+        return turns
+
+    assert asyncio.run(turns_of_others(aparse(grader))) > 100
+    assert asyncio.run(turns_of_others(avalidate(json.dumps(grader)))) > 100
+    assert asyncio.run(turns_of_others(aparse(CHECK))) < 5

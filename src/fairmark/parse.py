@@ -13,11 +13,14 @@ from pydantic_core import ErrorDetails
 from fairmark import jsontext
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders import all_kinds, find
+from fairmark.row import chars
 from fairmark.spec import GraderSpec
 
 Grader = GraderSpec | Mapping[str, Any] | str | bytes
 """What callers may pass as a grader: JSON as a dict or as text, or a spec that was parsed before."""
 
+LONG_GRADER_CHARS = 32_000
+"""Shorter ones are read within some hundredths of a second, whatever is in them."""
 _CACHE_SIZE = 256
 _cache: OrderedDict[bytes, GraderSpec] = OrderedDict()
 _lock = threading.RLock()  # a package may parse a grader of its own while it is imported for a kind
@@ -59,6 +62,30 @@ def parse(grader: Grader) -> GraderSpec:
             if len(_cache) > _CACHE_SIZE:
                 _cache.popitem(last=False)
     return spec
+
+
+async def aparse(grader: Grader) -> GraderSpec:
+    """`parse` for event loops that others need too: a long grader is read in a thread."""
+    if not _is_long(grader):
+        return parse(grader)
+    import asyncio  # only callers on an event loop come here
+
+    return await asyncio.to_thread(parse, grader)
+
+
+async def avalidate(grader: Grader) -> Validation:
+    """`validate` for event loops that others need too."""
+    if not _is_long(grader):
+        return validate(grader)
+    import asyncio
+
+    return await asyncio.to_thread(validate, grader)
+
+
+def _is_long(grader: Grader) -> bool:
+    if isinstance(grader, GraderSpec):
+        return grader.own_chars > LONG_GRADER_CHARS
+    return (len(grader) if isinstance(grader, (str, bytes)) else chars(grader)) > LONG_GRADER_CHARS
 
 
 def read(grader: Any) -> dict[str, Any]:

@@ -119,21 +119,21 @@ class Row:
     @property
     def chars(self) -> int:
         """About how long it is, written out."""
-        return _chars(self.item) + _chars(self.sample.given)
+        return chars(self.item) + chars(self.sample.given)
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings += (text,)
 
 
-def _chars(value: Any) -> int:
-    """Nothing is written for it, and nobody nests too deeply: parsers see to that."""
+def chars(value: Any) -> int:
+    """About how long a value is, written out. Nobody nests too deeply: parsers see to that."""
     if type(value) is str:
         return len(value)
     if isinstance(value, Mapping):
-        return sum([len(inner) if type(inner) is str else _chars(inner) for inner in value.values()])
+        return sum([len(inner) if type(inner) is str else chars(inner) for inner in value.values()])
     if isinstance(value, (list, tuple)):
-        return sum([len(inner) if type(inner) is str else _chars(inner) for inner in value])
+        return sum([len(inner) if type(inner) is str else chars(inner) for inner in value])
     return 8
 
 

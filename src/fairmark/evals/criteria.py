@@ -10,7 +10,7 @@ from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders import find, grades_by_itself
 from fairmark.graders.python import MAX_SOURCE_BYTES
 from fairmark.judgement import Judgement, total_cost
-from fairmark.parse import parse
+from fairmark.parse import aparse, parse
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
 
@@ -125,7 +125,7 @@ async def _echo(expand: Expand, grader: Any) -> dict[str, Any]:
     if isinstance(grader, dict):
         grader = {key: value for key, value in grader.items() if key not in ("id", references.NOTE)}
     try:
-        spec = parse(await expand(grader) if isinstance(grader, dict) else grader)
+        spec = await aparse(await expand(grader) if isinstance(grader, dict) else grader)
     except InvalidGrader as error:
         if not _only_source_is_wrong(grader, error):
             raise
@@ -169,7 +169,7 @@ async def _pin(expand: Expand, grader: dict[str, Any]) -> dict[str, Any]:
     if not references.may_hold(grader):
         return grader
     expanded = await expand(grader)
-    _check_usable(parse({key: value for key, value in expanded.items() if key != "id"}))
+    _check_usable(await aparse({key: value for key, value in expanded.items() if key != "id"}))
     return expanded
 
 

@@ -11,7 +11,7 @@ from fairmark import jsontext
 from fairmark.endpoints import Offline, aprobe
 from fairmark.errors import InvalidGrader, InvalidKey, Problem
 from fairmark.graders import known
-from fairmark.parse import parse, read, validate
+from fairmark.parse import aparse, avalidate, read
 from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
 from fairmark.registry.functions import FunctionRefused, check_function
 from fairmark.registry.lookup import Registry
@@ -121,11 +121,11 @@ async def _check(registry: Registry, project: str, grader: Any) -> _Checked:
         found = await asyncio.to_thread(check_function, source)
         if not found.valid:
             raise FunctionRefused(path, found)
-    spec = parse(expanded)
+    spec = await aparse(expanded)
     kept = given if spec.registered else spec.echo()
     if given.get("name") is None:  # it is called by its key, and not by its type
         kept.pop("name", None)
-    return _Checked(kept, validate(spec).warnings)
+    return _Checked(kept, (await avalidate(spec)).warnings)
 
 
 async def _ask(checked: _Checked) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from fairmark import references
 from fairmark.errors import InvalidData, InvalidGrader
-from fairmark.parse import Grader, parse, read
+from fairmark.parse import Grader, aparse, read
 from fairmark.references import TYPE, Reference, Registered, Wanted
 from fairmark.settings import Settings, settings
 from fairmark.spec import GraderSpec
@@ -125,7 +125,7 @@ class Registry:
 
     async def _make(self, project: str, grader: Grader, make: Callable[[GraderSpec], Any]) -> Answer:
         expanded = await self._expand(project, read(grader))
-        return expanded._replace(value=make(parse(expanded.value)))
+        return expanded._replace(value=make(await aparse(expanded.value)))
 
     async def _expand(self, project: str, grader: Mapping[str, Any]) -> Answer:
         found = await self._look_up(project, references.find(grader))

@@ -13,7 +13,7 @@ from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.graders import grades_by_itself, waits
 from fairmark.judges.base import Budget
-from fairmark.parse import Validation, parse, validate
+from fairmark.parse import Validation, aparse, avalidate
 from fairmark.references import may_hold
 from fairmark.refusals import cannot_grade, invalid_grader
 from fairmark.result import Result
@@ -57,7 +57,7 @@ async def known_grader(state: State, project: str, given: msgspec.Raw) -> KnownG
         if may_hold(text):  # then it counts whose the references are, and for how long they lead there
             known = state.registry.remembered(project, text, _knowable)
             return await state.registry.made(project, text, _knowable) if known is None else known
-        known = _knowable(parse(text))
+        known = _knowable(await aparse(text))
     except InvalidGrader as error:
         raise invalid_grader(error) from None
     if len(text) <= REMEMBERED_GRADER_BYTES:
@@ -76,7 +76,7 @@ def _knowable(spec: GraderSpec) -> KnownGrader:
 async def validation(state: State, project: str, text: str | bytes) -> Validation:
     """What is to be said about a grader's JSON, its references followed."""
     try:
-        return validate(await state.registry.spec(project, text) if may_hold(text) else text)
+        return await avalidate(await state.registry.spec(project, text) if may_hold(text) else text)
     except InvalidGrader as error:
         return Validation(False, errors=error.problems)
 
