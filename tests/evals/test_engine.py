@@ -80,20 +80,48 @@ async def test_every_row_gets_one_item_with_one_result_for_each_criterion(store:
 
 async def test_a_row_passes_fails_or_is_an_error_by_its_criteria(store: Store) -> None:
     raising = python("return 1 / item['n']", "raising")
-    given: list[dict[str, Any]] = [{"item": {"a": "1", "n": 1}}, {"item": {"a": "1", "n": 0}}, {"item": {}}]
+    given: list[dict[str, Any]] = [
+        {"item": {"a": "1", "n": 1}},
+        {"item": {"a": "0", "n": 1}},
+        {"item": {"a": "1", "n": 0}},
+        {"item": {}},
+    ]
     run = await new_run(store, [EXACT, raising], given)
     found, seen = await worked_off(store, run)
-    assert [item["status"] for item in seen] == ["pass", "fail", "error"]
+    assert [item["status"] for item in seen] == ["pass", "fail", "error", "error"]
     assert [[result["passed"] for result in item["results"]] for item in seen] == [
         [True, True],
+        [False, True],
         [True, False],
         [False, False],
     ]
-    # The code's exception is its answer, a missing variable is not.
-    assert list(found.criteria_counts.values()) == [[2, 0, 1, 0], [1, 2, 0, 0]]
-    assert "ZeroDivisionError" in seen[1]["results"][1]["error"]
-    assert "absent" not in seen[1]["results"][1]["error"]
-    check_counts(found, seen, 3)
+    assert list(found.criteria_counts.values()) == [[2, 1, 1, 0], [2, 0, 2, 0]]
+    assert "ZeroDivisionError" in seen[2]["results"][1]["error"]
+    assert "absent" not in seen[2]["results"][1]["error"]
+    check_counts(found, seen, 4)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise ValueError('no')", "ValueError: no"),
+        ("import sys; sys.exit()", "SystemExit"),
+        ("return again()", "RecursionError"),
+        ("import surely_not_installed", "No module named 'surely_not_installed'"),
+    ],
+)
+async def test_a_graders_own_code_that_fails_is_an_error_and_no_answer(store: Store, source: str, reason: str) -> None:
+    begin = "def again(*args):\n    return again(*args)\n\n\n"
+    criteria = [
+        {"type": "python", "name": "python", "source": f"{begin}def grade(sample, item):\n    {source}\n"},
+        {"type": "function", "name": "function", "source": f"{begin}async def grade(thread):\n    {source}\n"},
+    ]
+    found, seen = await worked_off(store, await new_run(store, criteria, rows(2)))
+    assert (found.passed, found.failed, found.errored) == (0, 0, 2)
+    assert list(found.criteria_counts.values()) == [[0, 0, 2, 0]] * 2
+    for result in (result for item in seen for result in item["results"]):
+        assert (result["status"], result["score"], result["passed"]) == ("error", 0.0, False)
+        assert reason in result["error"]
 
 
 async def test_python_that_does_not_compile_fails_every_row_with_score_0(store: Store) -> None:

@@ -56,6 +56,15 @@ def test_a_row_without_a_readable_sample_shows_none(given: Any) -> None:
     ("given", "shown"),
     [
         ("Paris", {"output": said("Paris")}),
+        ({"output_text": "", "output_tools": [CALL]}, {"output": said("", tool_calls=[CALL])}),
+        ({"output_text": "I look.", "output_tools": [CALL]}, {"output": said("I look.", tool_calls=[CALL])}),
+        ({"output_tools": [CALL]}, {"output": said("", tool_calls=[CALL])}),
+        ({"output_text": "Paris", "output_tools": []}, {"output": said("Paris")}),
+        ({"output_text": "Paris", "output_tools": "f"}, {"output": said("Paris")}),
+        (
+            {"output_tools": [CALL], "choices": [{"message": {"role": "assistant", "content": "I look."}}]},
+            {"output": said("I look.", tool_calls=[CALL])},
+        ),
         ({"output_text": "Paris"}, {"output": said("Paris")}),
         ({"model": "m", "output_text": "Paris"}, {"output": said("Paris"), "model": "m"}),
         (

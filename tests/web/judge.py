@@ -20,18 +20,24 @@ price_out = 10.0
 
 
 class Judge:
-    """Passes what speaks of Paris. Of a reply it finds two claims, and the first of them is right."""
+    """Passes what speaks of Paris. Of a reply it finds two claims, and the first of them is right; of a reply that
+    speaks of Atlantis it will not say."""
 
     async def play(self, wire: Wire, request: Request) -> None:
         text = json.dumps(request.body["messages"], ensure_ascii=False)
         schema = request.body["response_format"]["json_schema"]["schema"]["properties"]
-        await Answer(json.dumps(self._answer(schema, "Paris" in text), ensure_ascii=False)).play(wire, request)
+        if "verdicts" in schema and "Atlantis" in text:
+            await Answer("I would rather not say.").play(wire, request)
+            return
+        await Answer(json.dumps(self._answer(schema, "Paris" in text, "Atlantis" in text), ensure_ascii=False)).play(
+            wire, request
+        )
 
     @staticmethod
-    def _answer(schema: Mapping[str, Any], is_paris: bool) -> dict[str, Any]:
+    def _answer(schema: Mapping[str, Any], is_paris: bool, in_atlantis: bool) -> dict[str, Any]:
         steps = [{"description": "Compare <b>both</b>.", "conclusion": "They agree." if is_paris else "They differ."}]
         if "claims" in schema:
-            return {"claims": ["He published it.", "It was in August 1990."]}
+            return {"claims": ["He published it.", "It was in Atlantis." if in_atlantis else "It was in August 1990."]}
         if "verdicts" in schema:
             verdicts = [(1, 1, "the first document says so"), (2, 0, "not mentioned")]
             return {"verdicts": [{"index": at, "verdict": bit, "reason": why} for at, bit, why in verdicts]}

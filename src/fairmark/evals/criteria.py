@@ -20,8 +20,6 @@ Outcome = Literal["pass", "fail", "error", "skip"]
 
 DEFAULT_THRESHOLD = 0.5
 """Of kinds that have none of their own, such as multi: an eval has to say pass or fail."""
-# A failure of the grader's own code is its answer, score 0; everything else that fails is an error.
-_ANSWERS = frozenset({"python_grader_runtime_error", "python_grader_runtime_error_details"})
 
 
 class Criterion(NamedTuple):
@@ -41,7 +39,7 @@ class Criterion(NamedTuple):
         if result.skipped is not None:
             return "skip"
         if result.error is not None:
-            return "fail" if result.grade.flags and _ANSWERS.issuperset(result.grade.flags) else "error"
+            return "error"  # the grader's own code too: what it raised is no answer about the sample
         return "pass" if self.passes(result) else "fail"
 
     def passes(self, result: Result) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.errors import GradingFailed
 from fairmark.evals.criteria import Outcome, flat
 from fairmark.evals.sampling import Sampled, output_messages
 from fairmark.evals.source import Sampling, SourceRow
-from fairmark.row import first_message
+from fairmark.row import first_message, read_sample
 from fairmark.store import ids
 
 _NO_TOKENS = {"total_tokens": 0, "completion_tokens": 0, "prompt_tokens": 0, "cached_tokens": 0}
@@ -40,11 +41,10 @@ def encode_item(
 
 def given_sample(given: Any) -> dict[str, Any]:
     """The item's `sample` where the row brought its own, be it none or one that cannot be read."""
-    members: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    text = given if isinstance(given, str) else members.get("output_text")
+    members, text = _read(given)
     return {
         "input": [],
-        "output": output_messages(members, text if isinstance(text, str) else ""),
+        "output": output_messages(members, text),
         "finish_reason": _finish_reason(members),
         "model": members.get("model") if isinstance(members.get("model"), str) else "",
         "usage": _usage(members.get("usage")),
@@ -54,6 +54,19 @@ def given_sample(given: Any) -> dict[str, Any]:
         "top_p": 1.0,
         "seed": 0,
     }
+
+
+def _read(given: Any) -> tuple[Mapping[str, Any], str]:
+    """A sample's members and its text, as graders see them; as much of them as there is where it cannot be read."""
+    try:
+        sample = read_sample(given)
+    except GradingFailed:
+        return (given, "") if isinstance(given, Mapping) else ({}, "")
+    if isinstance(given, str):
+        return {}, given
+    # Whatever has one of these is a sample as it stands, and nothing in it need be worked out.
+    is_plain = isinstance(given, Mapping) and ("output_text" in given or "choices" in given)
+    return (given if is_plain else sample.members), sample.text
 
 
 def made_sample(sampled: Sampled, how: Sampling) -> dict[str, Any]:

@@ -115,16 +115,18 @@ def _block(part: Any) -> Any:
 
 
 def output_messages(sample: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
-    """A sample's answer as an output item shows it."""
+    """A sample's answer as an output item shows it, with its calls of tools, wherever they stand in the sample."""
     message = first_message(sample)
-    if not message and not text:
+    tools = sample.get("output_tools")
+    calls = message.get("tool_calls") or (tools if isinstance(tools, list) and tools else None)
+    if not message and not text and not calls:
         return []
     content = content_text(message.get("content")) if message else text
     return [
         {
             "role": "assistant",
             "content": content if isinstance(content, str) and content else text or _transcript(message),
-            "tool_calls": message.get("tool_calls"),
+            "tool_calls": calls,
             "tool_call_id": None,
             "function_call": message.get("function_call"),
         }

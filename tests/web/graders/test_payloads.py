@@ -133,6 +133,17 @@ def test_every_kind_of_judge_can_be_tried_as_it_opens(page: Page, kind: str, rew
     expect(results).to_contain_text(words)
 
 
+@pytest.mark.parametrize("kind", ["faithfulness", "answer_relevancy"])
+def test_a_judge_that_fails_half_way_is_shown_with_what_it_said_before(page: Page, kind: str) -> None:
+    page.goto(f"/graders/new/{kind}")
+    sample(page).fill("Tim Berners-Lee published the first website in Atlantis.")
+    results = run(page)
+    expect(results).to_contain_text("It could not be graded")
+    expect(results.locator(".judgement")).to_have_count(2)
+    expect(results.locator(".judgement .tone-error")).to_have_count(1)
+    screenshot(page, f"payload-{kind}-failed")
+
+
 def test_a_combination_shows_the_reward_of_each_of_its_graders(page: Page) -> None:
     page.goto("/graders/new/multi")
     sample(page).fill("Pariss")

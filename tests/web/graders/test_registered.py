@@ -38,6 +38,7 @@ JUDGE = {
             "passes": False,
             "reasoning": "It goes on.",
         },
+        {"input": [], "output": "Nothing was said about this one.", "passes": False},
     ],
     "system_template": "You judge replies by: {{{criteria}}}\n{{#each examples}}{{{output}}} {{/each}}",
 }
@@ -124,7 +125,7 @@ def test_a_grader_is_locked_unlocked_and_deleted_from_the_list(server: Server, p
 
 
 @pytest.mark.parametrize(("key", "grader", "words"), [
-    ("shown-judge", JUDGE, ["Criterion", "Short and right.", "It goes on.", "gpt-4.1-mini"]),
+    ("shown-judge", JUDGE, ["Criterion", "Short and right.", "It goes on.", "about this one", "gpt-4.1-mini"]),
     ("shown-python", PYTHON, ["Source", "return 0.5", "# half"]),
 ])  # fmt: skip
 def test_a_grader_shows_what_it_checks_and_where_it_can_be_used(

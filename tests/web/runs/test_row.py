@@ -185,3 +185,17 @@ def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server, page: Page) -> 
     expect(page.get_by_text("100,000 more characters are in the row's JSON").first).to_be_visible()
     expect(page.get_by_text("only its start is shown here")).to_be_visible()
     assert len(get(server, path).body) < 1_500_000
+
+
+def test_a_sample_of_tool_calls_alone_is_kept_and_shown(server: Server) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"city": "Paris"}'}}
+    eval_id = new_eval(server, "tools")
+    sample = {"output_text": "", "output_tools": [call]}
+    run_id = new_run(server, eval_id, [{"item": {"answer": ""}, "sample": sample}])
+    (item,) = server.get(f"/v1/evals/{eval_id}/runs/{run_id}/output_items").json()["data"]
+    assert item["sample"]["output"][0]["tool_calls"] == [call]
+    shown = get(server, f"/evals/{eval_id}/runs/{run_id}/rows/0").body.decode()
+    assert "This row has no sample." not in shown
+    assert "Calls of tools" in shown
+    assert "look_up" in shown
+    assert "look_up" in get(server, f"/evals/{eval_id}/runs/{run_id}").body.decode()  # in the list of rows too

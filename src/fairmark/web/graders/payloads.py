@@ -14,6 +14,7 @@ from fairmark.data.dataset import DataFile, DataRow
 from fairmark.errors import ApiError, InvalidData
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import InvalidSource, find_file, open_source
+from fairmark.judgement import Judgement
 from fairmark.parse import read
 from fairmark.refusals import invalid, not_found, wrong_type
 from fairmark.registry.functions import FunctionCheck, check_function
@@ -25,6 +26,7 @@ from fairmark.serving.results import wire_form
 from fairmark.serving.wire import answer, project, read_object, state
 from fairmark.store import Run
 from fairmark.web.frame import render, show
+from fairmark.web.frame.reasoning import steps_in
 
 MOST = 50
 """How many payloads are tried at once."""
@@ -123,8 +125,18 @@ def _shown(index: int, item: dict[str, Any], sample: Any, results: list[Result])
         "sample": sample,
         "result": result,
         "wire": None if result is None else wire_form(result),
+        "judgements": [] if result is None else [_judgement(each) for each in result.judgements],
         "outcome": _outcome(result),
         "sandbox": None if result is None else result.grade.flags.get("python_grader_runtime_error_details"),
+    }
+
+
+def _judgement(judgement: Judgement) -> dict[str, Any]:
+    """A judge's side. Of a grader that asks several questions, each answer has fields of its own."""
+    return {
+        "asked": judgement,
+        "steps": steps_in(judgement.value),
+        "verdict": judgement.value.get("result"),
     }
 
 

@@ -9,6 +9,7 @@ from fairmark import jsontext
 from fairmark.store import Item
 from fairmark.store.rows import Outcome
 from fairmark.web.frame import markdown, show
+from fairmark.web.frame.reasoning import Step, steps_in
 
 LONGEST_TEXT = 50_000
 LONGEST_PAGE = 200_000
@@ -55,11 +56,6 @@ class Message(NamedTuple):
     passage: Passage
     calls: Any
     """Of tools; None where there are none."""
-
-
-class Step(NamedTuple):
-    description: str
-    conclusion: str
 
 
 class ShownJudge(NamedTuple):
@@ -179,11 +175,7 @@ class Room:
         answer = str(output[0].get("content") or "") if output else ""
         said = _json_in(answer)
         structured = said if isinstance(said, dict) else {}
-        steps = [
-            Step(str(each.get("description") or ""), str(each.get("conclusion") or ""))
-            for each in structured.get("steps") or []
-            if isinstance(each, dict)
-        ]
+        steps = steps_in(structured)
         more = {name: value for name, value in structured.items() if name not in ("steps", "result")}
         error = sample.get("error") or {}
         return ShownJudge(

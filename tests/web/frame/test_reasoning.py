@@ -1,0 +1,23 @@
+"""What a judge thought, whatever it wrote down."""
+
+from typing import Any
+
+import pytest
+
+from fairmark.web.frame.reasoning import Step, steps_in
+
+
+@pytest.mark.parametrize(
+    ("answer", "steps"),
+    [
+        ({"steps": [{"description": "Read.", "conclusion": "Right."}]}, [Step("Read.", "Right.")]),
+        ({"steps": [{"description": "Read."}, {"conclusion": None}]}, [Step("Read.", ""), Step("", "")]),
+        ({"claims": ["It was in 1990."]}, []),
+        ({"steps": None}, []),
+        ({"steps": "first I read"}, []),
+        ({"steps": ["first I read", 5, None]}, []),
+        ({}, []),
+    ],
+)
+def test_steps_are_what_can_be_read_of_them(answer: dict[str, Any], steps: list[Step]) -> None:
+    assert steps_in(answer) == steps
