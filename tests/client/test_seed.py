@@ -12,8 +12,6 @@ import pytest
 import fairmark
 from tests.client.places import Place
 
-HARMONY = "class StringThread: ...\n"
-"""Their package, as far as the page's own code needs it where it is written: a name for an annotation."""
 IMPORT = "from adaptive_harmony import StringThread\n\n"
 
 EXACT_MATCH = """\
@@ -106,9 +104,6 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPage:
     """Runs code of the page as a module of its own, where `adaptive` is the client."""
     folder = tmp_path / "code"
     folder.mkdir()
-    (folder / "adaptive_harmony.py").write_text(HARMONY)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "adaptive_harmony", raising=False)
 
     def run(code: str, client: fairmark.Client) -> ModuleType:
         file = folder / "page.py"
