@@ -58,6 +58,9 @@ def test_a_wheel_has_the_compiled_core_for_every_python_from_3_11_on(tmp_path: P
     assert "any" not in wheel.stem.split("-")[4]
     assert {BINARY, "fairmark/metrics/_rouge.pyi"} <= files(wheel)
     assert not [name for name in files(wheel) if name.endswith(".c")]
+    # Neither hides a package that is really called that: test_harmony.py.
+    theirs = {name for name in files(wheel) if not name.startswith("fairmark")}
+    assert theirs == {"adaptive_harmony/StringThread.py", "adaptive_harmony/StringTurn.py"}
     assert answer(wheel, tmp_path / "unpacked") == "True 0.8571428571428571"
 
 

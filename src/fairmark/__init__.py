@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairmark.evaluation import evaluate
     from fairmark.judges.fake import FakeAnswer, FakeJudge
     from fairmark.registry.functions import FunctionCheck, check_function
+    from fairmark.sandbox.inside.adaptive_harmony import StringThread
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ __all__ = [
     "Judgement",
     "Problem",
     "Result",
+    "StringThread",
     "Usage",
     "Validation",
     "agrade",
@@ -54,6 +56,7 @@ _LATER = {
     "FakeAnswer": "fairmark.judges.fake",
     "FakeJudge": "fairmark.judges.fake",
     "FunctionCheck": "fairmark.registry.functions",
+    "StringThread": "fairmark.sandbox.inside.adaptive_harmony",
     "check_function": "fairmark.registry.functions",
     "evaluate": "fairmark.evaluation",
 }

@@ -83,6 +83,14 @@ def test_a_function_may_have_any_name_and_brings_its_imports(place: Place, clien
     assert place.rewards("length", [{"item": {"question": "?"}, "sample": "a b c"}]) == [3.0]
 
 
+def test_a_function_may_stand_wherever_its_source_may(place: Place, client: fairmark.Client) -> None:
+    inside = {"type": "multi", "graders": {"length": {"type": "function", "source": by_length}},
+              "calculate_output": "length + 1"}  # fmt: skip
+    client.graders.create(key="length", grader={"type": "function", "source": by_length})
+    client.graders.update(grader_key="length", grader=inside)
+    assert place.rewards("length", [{"item": {"question": "?"}, "sample": "a b c"}]) == [4.0]
+
+
 def test_a_function_may_be_a_source(place: Place, client: fairmark.Client) -> None:
     client.graders.create.function(key="quarter", fn=SOURCE)
     assert place.rewards("quarter", [ROW]) == [0.25]
@@ -97,15 +105,18 @@ def test_a_judge_keeps_its_examples_and_templates(client: fairmark.Client) -> No
         name="Right",
         examples=[example],
         system_template="{{{criteria}}}",
-        user_template="{{{completion}}}",
+        user_template="{{{completion}}} {{{tone}}}",
+        template_variables={"tone": "kind"},
     )
     assert made.grader_config == {
         "model": "gpt-4o",
         "criteria": "It is right.",
         "examples": [example],
         "system_template": "{{{criteria}}}",
-        "user_template": "{{{completion}}}",
+        "user_template": "{{{completion}}} {{{tone}}}",
     }
+    assert made.grader["template_variables"] == {"tone": "kind"}
+    assert not [warning for warning in made.warnings if "there is no variable" in warning]
     assert (made.name, made.metric.key) == ("Right", "judge")
 
 
@@ -131,9 +142,15 @@ def test_a_warning_points_to_the_caller() -> None:
     async def create() -> None:
         await fairmark.AsyncClient().graders.create.function(key="helped", fn=with_a_helper)
 
+    async def create_any() -> None:
+        await fairmark.AsyncClient().graders.create(key="helped", grader=helped)
+
+    helped = {"type": "function", "source": with_a_helper}
     for call in (
         lambda: fairmark.Client().graders.create.function(key="helped", fn=with_a_helper),
+        lambda: fairmark.Client().graders.create(key="helped", grader=helped),
         lambda: asyncio.run(create()),
+        lambda: asyncio.run(create_any()),
     ):
         with pytest.warns(UserWarning, match="helper") as warned, pytest.raises(ValueError, match="test_run"):
             call()

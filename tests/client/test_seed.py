@@ -12,8 +12,6 @@ import pytest
 import fairmark
 from tests.client.places import Place
 
-HARMONY = "class StringThread: ...\n"
-"""Their package, as far as the page's own code needs it where it is written: a name for an annotation."""
 IMPORT = "from adaptive_harmony import StringThread\n\n"
 
 EXACT_MATCH = """\
@@ -69,6 +67,17 @@ adaptive.graders.create.binary_judge(
     feedback_key="helpfulness",
 )
 """
+# The page's example template, without its quotes.
+SYSTEM_TEMPLATE = """\
+You are a judge. Evaluate based on: {{criteria}}.
+         Output this JSON schema: {{output_schema}}"""
+USER_TEMPLATE = """\
+Context:
+{{context_str_without_last_user}}
+       Question:
+{{last_user_turn_content}}
+       Response:
+{{completion}}"""
 PREBUILT = """\
 adaptive.graders.create.prebuilt_judge(
     key="rag-faithfulness",
@@ -106,9 +115,6 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPage:
     """Runs code of the page as a module of its own, where `adaptive` is the client."""
     folder = tmp_path / "code"
     folder.mkdir()
-    (folder / "adaptive_harmony.py").write_text(HARMONY)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "adaptive_harmony", raising=False)
 
     def run(code: str, client: fairmark.Client) -> ModuleType:
         file = folder / "page.py"
@@ -192,6 +198,26 @@ def test_the_pages_binary_judge_has_its_metric_and_grades(client: fairmark.Clien
     rows = [{"item": {"question": "2+2?"}, "sample": sample} for sample in ("4", "I like owls.")]
     results = fairmark.grade_many({"type": "registered", "key": "helpful-judge"}, rows, judge=judge)
     assert [(result.reward, result.status) for result in results] == [(1.0, "graded"), (0.0, "graded")]
+
+
+def test_the_pages_example_template_reaches_the_judge_as_it_was_said(client: fairmark.Client) -> None:
+    client.graders.create.binary_judge(
+        key="templated",
+        criteria="It says whether a < b & why.",
+        judge_model="m",
+        system_template=SYSTEM_TEMPLATE,
+        user_template=USER_TEMPLATE,
+    )
+    take_home(client)
+    judge = fairmark.FakeJudge({"reasoning": "", "score": "PASS"})
+    messages = [{"role": "user", "content": "<b>Hello</b>"}, {"role": "user", "content": "Is \"1\" < '2'?"}]
+    fairmark.grade({"type": "registered", "key": "templated"}, "1 < 2 && x=`y`", {"messages": messages}, judge=judge)
+    system, user = judge.asked[0]
+    assert system["content"].startswith("You are a judge. Evaluate based on: It says whether a < b & why..\n")
+    assert '"score": {"type": "string"' in system["content"]
+    assert user["content"] == (
+        "Context:\n[user]\n<b>Hello</b>\n       Question:\nIs \"1\" < '2'?\n       Response:\n1 < 2 && x=`y`"
+    )
 
 
 def test_the_pages_faithfulness_scores_the_pages_sample_by_a_half(client: fairmark.Client, run_page: RunPage) -> None:

@@ -219,8 +219,8 @@ def test_variables_of_the_graders_own_win_over_ours() -> None:
     )
 
 
-def test_double_braces_escape_and_triple_braces_do_not_and_nothing_is_expanded_twice() -> None:
-    assert rendered("{{completion}} {{{completion}}}", "<{{criteria}}>") == "&lt;{{criteria}}&gt; <{{criteria}}>"
+def test_a_text_reaches_the_judge_as_it_is_and_nothing_is_expanded_twice() -> None:
+    assert rendered("{{completion}} {{{completion}}}", "<{{criteria}}>") == "<{{criteria}}> <{{criteria}}>"
 
 
 def test_a_template_that_comes_out_empty_makes_no_message() -> None:
@@ -341,7 +341,7 @@ def test_the_other_name_of_the_model_is_accepted_and_the_echo_parses_to_the_same
     assert parse(echo) == parse(given)
 
 
-def test_texts_in_double_braces_and_unknown_variables_are_warned_of() -> None:
+def test_unknown_variables_are_warned_of() -> None:
     given = grader(
         system_template="{{criteria}} {{{output_schema}}} {{tone}}",
         user_template="{{#each turns}}{{role}}: {{content}}{{/each}} {{complation}} {{metadata.a}}",
@@ -349,12 +349,6 @@ def test_texts_in_double_braces_and_unknown_variables_are_warned_of() -> None:
     )
     known = ", ".join(sorted([*VARIABLES, "tone"]))
     assert fairmark.validate(given).warnings == [
-        "$.system_template: {{criteria}} escapes HTML, so that the judge reads &lt; for <. Three braces keep a text as "
-        "it is: {{{criteria}}}.",
-        "$.user_template: {{content}} escapes HTML, so that the judge reads &lt; for <. Three braces keep a text as it "
-        "is: {{{content}}}.",
-        "$.user_template: {{metadata.a}} escapes HTML, so that the judge reads &lt; for <. Three braces keep a text as "
-        "it is: {{{metadata.a}}}.",
         f'$.user_template: there is no variable "complation", so that nothing stands in its place. There is: {known}.',
     ]
     assert fairmark.validate(grader()).warnings == []

@@ -66,8 +66,8 @@ CASES = [
     # Lists and objects are JSON, unlike in JavaScript.
     ("{{{list}}}", '["a", "b", "c"]'),
     ("{{{object.inner}}}", '{"deep": "down"}'),
-    # Escaping.
-    ("{{html}}", "&lt;b&gt;&quot;it&#x27;s&quot; &amp; &#x60;a&#x3D;b&#x60;&lt;/b&gt;"),
+    # A prompt is no web page: nothing is escaped, however many braces there are.
+    ("{{html}}", "<b>\"it's\" & `a=b`</b>"),
     ("{{{html}}}", "<b>\"it's\" & `a=b`</b>"),
     ("{{{ text }}}", "text"),
     ("{{&html}}", "<b>\"it's\" & `a=b`</b>"),
@@ -416,7 +416,7 @@ def test_something_can_be_put_around_every_text_that_is_not_the_graders_own() ->
     values = {"a": "<row>", "own": Own("<own>"), "empty": "", "number": 5, "list": ["x"], "turns": [{"c": "in"}]}
     template = "{{a}} {{{a}}} {{{own}}} {{own}} {{empty}} {{number}} {{{list}}} {{#each turns}}{{c}}{{@index}}{{/each}}"
     text = Handlebars(template).render(values, lambda value: f"«{value}»")
-    assert text == '«&lt;row&gt;» «<row>» <own> &lt;own&gt;  5 «["x"]» «in»0'
+    assert text == '«<row>» «<row>» <own> <own>  5 «["x"]» «in»0'
 
 
 def test_a_condition_sees_the_value_without_what_is_put_around_it() -> None:
@@ -434,10 +434,6 @@ def test_a_condition_sees_the_value_without_what_is_put_around_it() -> None:
 )
 def test_the_variables_of_a_template_are_known(template: str, names: set[str]) -> None:
     assert Handlebars(template).names == names
-
-
-def test_what_is_escaped_is_known() -> None:
-    assert Handlebars("{{a}}{{{b}}}{{&c}}{{#each d}}{{e.f}}{{a}}{{/each}}").escaped == ("a", "e.f")
 
 
 def test_a_template_is_equal_by_its_source_and_survives_a_pickle() -> None:

@@ -95,8 +95,11 @@ class AsyncCreate:
         description: str | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
-        """A grader of any kind. Raises ValueError with what is wrong with it, or DuplicateKey."""
-        given = _plain(grader)
+        """A grader of any kind; the source of a function grader may be the function itself.
+
+        Raises ValueError with what is wrong with it, or DuplicateKey.
+        """
+        given = plain(grader)
         _check_text("name", name)
         _check_text("description", description)
         made = self._door.backend.create(self._door.project(project), key, given, name, description)
@@ -129,6 +132,7 @@ class AsyncCreate:
         feedback_key: str | None = None,
         system_template: str | None = None,
         user_template: str | None = None,
+        template_variables: Mapping[str, Any] | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
         """A judge that says PASS, FAIL or NA. `feedback_key` names its metric; without it, the key does."""
@@ -138,6 +142,7 @@ class AsyncCreate:
             "feedback_key": feedback_key,
             "system_template": system_template,
             "user_template": user_template,
+            "template_variables": template_variables,
         }
         given = {field: value for field, value in optional.items() if value is not None}
         grader = {"type": "binary_judge", "criteria": criteria, "model": judge_model, **given}
@@ -215,7 +220,7 @@ class AsyncGraders:
         _check_version(version)
         changes: Json = {}
         if not isinstance(grader, UnsetType):
-            changes["grader"] = _plain(grader)
+            changes["grader"] = plain(grader)
         if not isinstance(name, UnsetType):
             _check_text("name", name)
             changes["name"] = name
@@ -305,9 +310,40 @@ def source(fn: Function, stacklevel: int = 3) -> str:
     if isinstance(fn, str):
         return fn
     text, missing = source_of(fn)
-    for each in missing:
-        warnings.warn(f"{each}; in the sandbox there is no such name.", UserWarning, stacklevel=stacklevel)
+    _warn_of(missing, stacklevel + 1)
     return text
+
+
+def plain(grader: Any, stacklevel: int = 3) -> Json:
+    """A grader as callers pass it -> its JSON, and nothing but JSON: it is the same wherever it is sent.
+
+    What a function in it would miss in the sandbox is warned of. Raises ValueError.
+    """
+    missing: list[str] = []
+    given = read_grader(grader.echo() if isinstance(grader, GraderSpec) else grader)
+    told = _as_json(_with_sources(given, missing), "the grader")
+    _warn_of(missing, stacklevel + 1)
+    return told
+
+
+def _with_sources(given: Any, missing: list[str]) -> Any:
+    """The same with the text of a function wherever a function grader has the function itself for its source."""
+    match given:
+        case {"type": "function", "source": fn} if callable(fn):
+            text, lacks = source_of(fn)
+            missing += lacks
+            return {**given, "source": text}
+        case Mapping():
+            return {key: _with_sources(value, missing) for key, value in given.items()}
+        case [*values]:
+            return [_with_sources(value, missing) for value in values]
+        case _:
+            return given
+
+
+def _warn_of(missing: Iterable[str], stacklevel: int) -> None:
+    for name in missing:
+        warnings.warn(f"{name}; in the sandbox there is no such name.", UserWarning, stacklevel=stacklevel)
 
 
 def read_scores(given: Iterable[Any]) -> Sequence[Json]:
@@ -372,14 +408,9 @@ def _unknown(key: str) -> UnknownGrader:
     return UnknownGrader(f"there is no registered grader {jsontext.quote(key)}.")
 
 
-def _plain(grader: Any) -> Json:
-    """A grader as callers pass it -> its JSON, and nothing but JSON: it is the same wherever it is sent."""
-    return _as_json(read_grader(grader.echo() if isinstance(grader, GraderSpec) else grader), "the grader")
-
-
 def _as_json(given: Json, what: str) -> Json:
     try:
-        plain: Json = json.loads(json.dumps(given, allow_nan=False))
+        told: Json = json.loads(json.dumps(given, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidGrader.at("$", f"{what} is not JSON: {str(error).rstrip('.')}.", "invalid_grader") from None
-    return plain
+    return told

@@ -12,6 +12,7 @@ from fairmark.client.asynchronous import (
     Example,
     Function,
     Prebuilt,
+    plain,
     read_scores,
     source,
 )
@@ -58,7 +59,9 @@ class Create:
         description: str | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
-        return run(self._create(key=key, grader=grader, name=name, description=description, project=project))
+        # Read here, so that warnings point to the caller.
+        given = plain(grader)
+        return run(self._create(key=key, grader=given, name=name, description=description, project=project))
 
     def function(
         self,
@@ -84,6 +87,7 @@ class Create:
         feedback_key: str | None = None,
         system_template: str | None = None,
         user_template: str | None = None,
+        template_variables: Mapping[str, Any] | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
         return run(
@@ -96,6 +100,7 @@ class Create:
                 feedback_key=feedback_key,
                 system_template=system_template,
                 user_template=user_template,
+                template_variables=template_variables,
                 project=project,
             )
         )
@@ -147,10 +152,11 @@ class Graders:
         version: int | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
+        given = grader if isinstance(grader, UnsetType) else plain(grader)
         return run(
             self._graders.update(
                 grader_key=grader_key,
-                grader=grader,
+                grader=given,
                 name=name,
                 description=description,
                 version=version,

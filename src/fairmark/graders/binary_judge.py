@@ -34,7 +34,6 @@ VARIABLES = (
     "examples",
 )
 """What a template may use, besides the grader's own `template_variables`."""
-_TEXTS = frozenset(VARIABLES) - {"turns", "context_turns", "context_turns_without_last_user", "examples"}
 _ROLES = {role: Own(role) for role in ("system", "developer", "user", "assistant", "tool", "document")}
 
 SCHEMA = {
@@ -189,12 +188,6 @@ class BinaryJudge(PanelGrader):
             template: Handlebars | None = getattr(self, name)
             if template is None:
                 continue
-            for path in template.escaped:
-                if path.split(".")[0] in _TEXTS or path.rpartition(".")[2] == "content":
-                    yield (
-                        f"$.{name}: {{{{{path}}}}} escapes HTML, so that the judge reads &lt; for <. Three braces keep "
-                        f"a text as it is: {{{{{{{path}}}}}}}."
-                    )
             for variable in sorted(template.names - known):
                 yield (
                     f"$.{name}: there is no variable {jsontext.quote(variable)}, so that nothing stands in its place. "

@@ -43,7 +43,7 @@ def static_checks(source: str) -> Iterator[Check]:
         raise CheckFailed("size", f"the source has {size} bytes; at most {MAX_SOURCE_BYTES} are allowed")
     yield Check("size", True)
     try:
-        tree = look.parse(source)
+        tree = look.check(source)
     except SyntaxError as error:
         raise CheckFailed("syntax", f"line {error.lineno}: {error.msg}") from None
     yield Check("syntax", True)

@@ -25,7 +25,7 @@ def check_source(source: str) -> str:
     if size >= MAX_SOURCE_BYTES:
         raise InvalidGrader.at("", f"it has {size} bytes. It must have less than {MAX_SOURCE_BYTES}.")
     try:
-        tree = look.parse(look.dedent(source))
+        tree = look.check(look.dedent(source))
     except SyntaxError as error:
         raise InvalidGrader.at("", f"line {error.lineno}: not Python: {error.msg}.") from None
     grade = look.last_function(tree, "grade")

@@ -53,7 +53,7 @@ def load_function(source: str, names: dict[str, Any]) -> Callable[..., Any]:
     """A function grader is a coroutine function of a thread; a passed function arrives without its import of that."""
     import asyncio
 
-    from adaptive_harmony import StringThread  # type: ignore[import-not-found]  # beside this file
+    from adaptive_harmony import StringThread  # beside this file
 
     names["StringThread"] = StringThread
     exec(compile(source, FILE_NAME, "exec", dont_inherit=True), names)  # noqa: S102

@@ -2,7 +2,8 @@
 
 A template is compiled once, when its grader is parsed. It reaches the keys of objects, the elements of lists and their
 length, and nothing else: no attribute and no method of anything, and no helper but those listed in `compiling`. Values
-are filled in as they are and never expanded again.
+are filled in as they are and never expanded again. Nor are they escaped for HTML, by two braces or by three: a prompt
+is no web page, and a judge that reads &lt; judges another text than the one that was said.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ __all__ = ["Handlebars", "Own"]
 class Handlebars(CompiledText):
     """A compiled template. `source` is what the user wrote."""
 
-    __slots__ = ("_body", "escaped", "names")
+    __slots__ = ("_body", "names")
 
     wanted = "It takes a string: a Handlebars template."
 
@@ -28,8 +29,6 @@ class Handlebars(CompiledText):
         super().__init__(source)
         self.names: frozenset[str] = frozenset(compiler.names)
         """The variables that it uses, as far as that can be known: not those inside an object it steps into."""
-        self.escaped: tuple[str, ...] = tuple(dict.fromkeys(compiler.escaped))
-        """The paths that stand in two braces, and so are escaped for HTML."""
 
     def render(self, values: Mapping[str, Any], around: Callable[[str], str] | None = None) -> str:
         """The text for these values, with something put around those that are texts, where `around` says what.

@@ -71,7 +71,6 @@ class Compiler:
         self._open: list[Open] = []
         self._body: Body = []
         self.names: list[str] = []
-        self.escaped: list[str] = []
 
     def compile(self) -> Body:
         if len(self._source.encode("utf-8", "surrogatepass")) > MOST_SOURCE_BYTES:
@@ -174,10 +173,7 @@ class Compiler:
             read = self._reader(tag, call)
         else:
             read = self._reader(tag, head, is_head=True)
-            if not tag.is_raw and head.kind == "path":
-                self.escaped.append(head.value.source)
-        raw = tag.is_raw
-        self._here.append(lambda scope, state: state.show(read(scope, state), raw))
+        self._here.append(lambda scope, state: state.show(read(scope, state)))
 
     def _reader(self, tag: Tag, word: Word, is_head: bool = False) -> Read:
         """What reads the word's value. At the head of a tag even a literal is the name of a variable."""

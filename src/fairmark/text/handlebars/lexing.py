@@ -20,7 +20,6 @@ class Tag(NamedTuple):
     """Where it begins in the source."""
     sigil: str
     """`#`, `/`, `^`, `else`, `!` or nothing."""
-    is_raw: bool
     words: "list[Word]"
     params: list[str]
     """The names in `as |a b|`."""
@@ -101,7 +100,7 @@ class Lexer:
             end = _pattern(form).search(source, position + 1)
             if end is None:
                 raise self._fail(start, "this comment is not closed.")
-            return Tag(start, "!", False, [], [], strip, bool(end[1])), end.end()
+            return Tag(start, "!", [], [], strip, bool(end[1])), end.end()
         for marks, what in ((("*", "#*"), "decorators"), ((">", "#>"), "partials")):
             if source.startswith(marks, position):
                 raise self._fail(start, f"{what} are not supported.")
@@ -115,7 +114,7 @@ class Lexer:
             raise self._fail(start, "a closing tag holds the name of its block and nothing else.")
         if params and sigil not in ("#", "^", "else"):
             raise self._fail(start, "as |…| stands in a tag that begins a block.")
-        return Tag(start, sigil, is_raw, words, params, strip, bool(end[1])), end.end()
+        return Tag(start, sigil, words, params, strip, bool(end[1])), end.end()
 
     def _words(self, start: int, position: int, is_triple: bool) -> tuple[list[Word], list[str], re.Match[str]]:
         """The words of a tag, the names in its `as |…|`, and its end."""

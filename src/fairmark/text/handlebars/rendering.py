@@ -10,10 +10,6 @@ MOST_RENDERED_BYTES = 1024 * 1024
 MOST_STEPS = 100_000
 """Pieces of the template gone through for one text, those in loops once a round: tenths of a second at most."""
 
-_ESCAPED = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
-)
-
 
 class Own(str):
     """A text of the grader's own. What is put around a row's values is not put around it."""
@@ -62,10 +58,8 @@ class State:
             raise GradingFailed("the template makes a text of more than 1 MiB of this row.")
         self.out.append(text)
 
-    def show(self, value: Any, raw: bool) -> None:
+    def show(self, value: Any) -> None:
         text = _text(value)
-        if not raw:
-            text = text.translate(_ESCAPED)
         if self.around is not None and text and not isinstance(value, (Own, bool, int, float)):
             text = self.around(text)
         self.write(text)

@@ -58,9 +58,7 @@ class _Words:
 
 _INPUT = "The text under test. {{ sample.output_text }} is what the model answered."
 _REFERENCE = "What it is compared with. {{ item.answer }} is the field answer of the row."
-_HANDLEBARS = (
-    "Handlebars. Without it the judge gets a prompt of ours. Three braces keep a text as it is: {{{completion}}}."
-)
+_HANDLEBARS = "Handlebars. Without it the judge gets a prompt of ours. {{completion}} is the reply."
 # By field, or by kind and field where a kind says it otherwise.
 _WORDS: dict[str, _Words] = {
     "input": _Words("Input", _INPUT),
