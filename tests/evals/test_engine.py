@@ -520,7 +520,7 @@ async def test_a_run_goes_on_by_itself_after_its_disk_was_full(in_sqlite: Place,
     store = await in_sqlite.open()
     models = Models(student_and_judge)
     run = await new_run(store, [JUDGE], [{"item": {"a": str(n), "b": "x" * 2000}} for n in range(600)], SAMPLED)
-    sqlite = store._database._engine.sync_engine
+    sqlite = store._database._writers.sync_engine
     most_pages = 700
 
     @event.listens_for(sqlite, "checkout")
