@@ -17,6 +17,7 @@ from bench import (
     scale,
     server,
     startup,
+    store,
     web,
     web_pages,
 )
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "server": server.main,
     "endpoint": endpoint.main,
     "registry": registry.main,
+    "store": store.main,
     "web": web.main,
     "web_pages": web_pages.main,
 }
