@@ -18,6 +18,7 @@ from bench import (
     scale,
     server,
     startup,
+    store,
     web,
     web_pages,
 )
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[bool], report.Report]] = {
     "neighbours": neighbours.main,
     "endpoint": endpoint.main,
     "registry": registry.main,
+    "store": store.main,
     "web": web.main,
     "web_pages": web_pages.main,
 }

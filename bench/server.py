@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -203,22 +203,22 @@ pids: dict[str, int] = {}
 
 
 @contextlib.contextmanager
-def serving(home: Path) -> Iterator[str]:
+def serving(home: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """`fairmark serve` with a home of its own; the value is its address."""
     home.mkdir(exist_ok=True)
     command = [str(Path(sys.executable).with_name("fairmark")), "serve", "--port", "0"]
-    with _started(command, home) as (url, pid):
+    with _started(command, home, environment) as (url, pid):
         pids[url] = pid
         yield url
 
 
 @contextlib.contextmanager
-def _started(command: list[str], home: Path) -> Iterator[tuple[str, int]]:
+def _started(command: list[str], home: Path, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
     """A server that tells its address in its first line, and ends with the `with`."""
-    environment = {**os.environ, "FAIRMARK_HOME": str(home), "PYTHONPATH": str(process.ROOT)}
+    given = {**os.environ, "FAIRMARK_HOME": str(home), "PYTHONPATH": str(process.ROOT), **(environment or {})}
     with (home / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True, env=environment, cwd=home
+            command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True, env=given, cwd=home
         )
     try:
         first = server.stdout.readline() if server.stdout else ""

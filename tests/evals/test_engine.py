@@ -2,7 +2,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from fairmark.evals import engine as engine_module
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import open_source
 from fairmark.judges.fake import FakeAnswer
+from fairmark.settings import settings
 from fairmark.store import Run, Store, StoreUnavailable
 from tests.evals.working import (
     EXACT,
@@ -262,6 +263,34 @@ async def test_a_sample_is_stored_before_it_is_graded(store: Store) -> None:
         await until(lambda: models.waiting == 20)
         assert len(await store.samples.get(run, 0, 19)) == 20
         assert await items(store, run) == []
+
+
+async def test_questions_wait_when_storing_their_answers_falls_behind(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models, add, free = Models(student_and_judge), store.samples.add, asyncio.Event()
+    batches: list[int] = []
+
+    async def held(run: Run, bodies: Sequence[tuple[int, bytes]]) -> bool:
+        if bodies:
+            batches.append(len(bodies))
+            await free.wait()
+        return await add(run, bodies)
+
+    monkeypatch.setattr(store.samples, "add", held)
+    run = await new_run(store, [EXACT], rows(600), SAMPLED)
+    most = settings().judge_concurrency + engine_module.UNSTORED_AT_MOST
+    async with working(store, models):
+        await until(lambda: len(models.prompts) >= most and batches)
+        for _ in range(1000):  # turns enough to ask more
+            await asyncio.sleep(0)
+        assert len(models.prompts) == most
+        assert len(batches) == 1  # what comes meanwhile is stored together
+        free.set()
+        found = await ended(store, run)
+    assert found.passed + found.failed == 600
+    assert len(models.prompts) == 600
+    assert sum(batches) == 600
 
 
 async def test_sampling_and_grading_overlap(store: Store) -> None:
@@ -548,7 +577,7 @@ async def test_a_run_goes_on_by_itself_after_its_disk_was_full(in_sqlite: Place,
     store = await in_sqlite.open()
     models = Models(student_and_judge)
     run = await new_run(store, [JUDGE], [{"item": {"a": str(n), "b": "x" * 2000}} for n in range(600)], SAMPLED)
-    sqlite = store._database._engine.sync_engine
+    sqlite = store._database._writers.sync_engine
     most_pages = 700
 
     @event.listens_for(sqlite, "checkout")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from fairmark.store import Counts, InvalidDatabase, NewItem, Store, StoreUnavailable, tables
-from fairmark.store.database import MIGRATIONS, parse_url
+from fairmark.store.database import MIGRATIONS, POSTGRES_READERS, SQLITE_READERS, parse_url
 from tests.postgres import Postgres
 from tests.store.conftest import MIGRATED, Place, new_run, started_run
 
@@ -230,7 +230,7 @@ def filled(folder: Path, store: Store) -> Iterator[None]:
     def limit(connection: Any, *_: Any) -> None:
         connection.cursor().execute(f"PRAGMA max_page_count={pages[0]}")
 
-    event.listen(store._database._engine.sync_engine, "checkout", limit)
+    event.listen(store._database._writers.sync_engine, "checkout", limit)
     yield
     pages[0] = 1_000_000
 
@@ -272,6 +272,19 @@ async def test_readers_are_not_kept_waiting_by_a_writer(place: Place) -> None:
         await connection.execute(tables.keys.update().values(project="changed"))
         async with asyncio.timeout(30):
             assert [key.project for key in await store.keys.list()] == ["default"]
+
+
+async def test_a_writer_waits_for_no_readers_connection(place: Place) -> None:
+    store = await place.open()
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(SQLITE_READERS if place.is_sqlite else POSTGRES_READERS):
+            connection = await stack.enter_async_context(store._database.read())
+            await connection.execute(select(tables.keys.c.id))
+        waiting = [asyncio.create_task(store.keys.list()) for _ in range(50)]
+        async with asyncio.timeout(30):
+            for number in range(5):
+                await store.keys.create("default", str(number))
+    assert {len(each) for each in await asyncio.gather(*waiting)} == {5}
 
 
 async def test_many_calls_at_once_all_get_their_turn(store: Store) -> None:

@@ -472,7 +472,7 @@ async def test_bodies_are_found_by_their_key(in_sqlite: Any) -> None:
 async def statements(store: Store, ask: Any) -> list[tuple[str, Any]]:
     """The SELECTs that a call asks, with their parameters."""
     asked: list[tuple[str, Any]] = []
-    engine = store._database._engine.sync_engine
+    engine = store._database._readers.sync_engine
 
     def note(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
         asked.append((statement, parameters))

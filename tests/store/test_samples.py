@@ -29,3 +29,12 @@ async def test_nothing_is_stored_for_a_run_that_is_not_in_progress(store: Store)
     assert await store.runs.finish(run, "completed")
     assert not await store.samples.add(run, [(1, b"b")])
     assert await store.samples.get(run, 0, 1) == {0: b"a"}
+
+
+async def test_it_is_known_which_rows_have_a_sample(store: Store) -> None:
+    run, other = await started_run(store), await started_run(store)
+    assert not any(await store.samples.indexes(run))
+    assert await store.samples.add(run, [(0, b"a"), (7, b"b")])
+    assert await store.samples.add(other, [(1, b"z")])
+    found = await store.samples.indexes(run)
+    assert [index for index, there in enumerate(found) if there] == [0, 7]

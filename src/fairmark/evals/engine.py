@@ -32,6 +32,9 @@ ROWS_IN_FLIGHT = 2048
 ROWS_A_WRITE = 1000
 WRITE_EVERY_S = 0.1
 KEEP_EVERY_S = 0.02
+UNSTORED_AT_MOST = 64
+"""How many of a run's samples may have arrived and not be stored, besides what is under way at once: whoever dies now
+has paid for so many in vain."""
 LOOK_EVERY_S = 1.0
 """How often a run that another server created, or left behind, is looked for."""
 SLICE_S = 0.01
@@ -155,6 +158,10 @@ class _Work:
         self._chunk_rows = 64
         self._to_keep: list[tuple[int, bytes]] = []
         self._keeping: asyncio.Task[None] | None = None
+        self._storing = asyncio.Lock()
+        self._bought = bytearray()
+        # Held from before a question until its answer is in the store: questions wait when storing falls behind.
+        self._unstored = asyncio.Semaphore(settings().judge_concurrency + UNSTORED_AT_MOST)
         self._written: asyncio.Queue[tuple[list[NewItem], Counts] | None] = asyncio.Queue(maxsize=16)
         deadline_s = run.options.get("deadline_s")
         self._ends_at = None if deadline_s is None else run.created_at + deadline_s
@@ -173,7 +180,9 @@ class _Work:
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises _Gone where the run is taken away meanwhile."""
-        await self._count_bought()
+        if self._source.sampling is not None:
+            self._bought = await self._store.samples.indexes(self._run)
+            await self._count_bought()
         try:
             async with asyncio.TaskGroup() as tasks:
                 watching = tasks.create_task(self._watch())
@@ -190,12 +199,12 @@ class _Work:
     async def _count_bought(self) -> None:
         """Samples whose rows are not graded are in no counter of the run yet, but the budget has to know of them."""
         budget = self._context.budget
-        if budget is None or self._source.sampling is None:
+        if budget is None:
             return
-        for first in range(0, len(self._done), ROWS_A_LOOK):
+        for first in range(0, len(self._bought), ROWS_A_LOOK):
             stored = await self._store.samples.get(self._run, first, first + ROWS_A_LOOK - 1)
             for position, body in stored.items():
-                if not self._done[position]:
+                if not (position < len(self._done) and self._done[position]):
                     sampled = Sampled.decode(body)
                     budget.spend(Usage(*sampled.usage), sampled.cost)
 
@@ -319,9 +328,12 @@ class _Work:
         assert how is not None  # noqa: S101  # only called where there is one
         found = await self._stored_samples(chunk)
         missing = [row for row in chunk if row.position not in found]
-        made = await sample_rows(how, missing, self._context.judge, self._context.budget)
-        fresh = {row.position: sampled for row, sampled in zip(missing, made, strict=True)}
-        await self._keep([(position, each.encode()) for position, each in fresh.items() if each.skipped is None])
+        if not missing:
+            return found
+        async with self._unstored:
+            made = await sample_rows(how, missing, self._context.judge, self._context.budget)
+            fresh = {row.position: sampled for row, sampled in zip(missing, made, strict=True)}
+            await self._keep([(position, each.encode()) for position, each in fresh.items() if each.skipped is None])
         return found | fresh
 
     async def _keep(self, samples: list[tuple[int, bytes]]) -> None:
@@ -335,12 +347,18 @@ class _Work:
 
     async def _keep_all(self) -> None:
         await asyncio.sleep(KEEP_EVERY_S)
-        samples, self._to_keep, self._keeping = self._to_keep, [], None
-        if not await self._patiently(lambda: self._store.samples.add(self._run, samples)):
-            raise _Gone
+        async with self._storing:  # what comes while others are written is the next to be written
+            samples, self._to_keep, self._keeping = self._to_keep, [], None
+            if not await self._patiently(lambda: self._store.samples.add(self._run, samples)):
+                raise _Gone
+            for position, _ in samples:
+                self._bought.extend(bytes(max(0, position + 1 - len(self._bought))))
+                self._bought[position] = 1
 
     async def _stored_samples(self, chunk: list[SourceRow]) -> dict[int, Sampled]:
         first, last = chunk[0].position, chunk[-1].position
+        if not any(self._bought[first : last + 1]):
+            return {}  # nobody else samples for this run
         stored = await self._patiently(lambda: self._store.samples.get(self._run, first, last))
         return {position: Sampled.decode(body) for position, body in stored.items()}
 

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from fairmark import jsontext
 from fairmark.errors import FairmarkError, NotNow
+from fairmark.store.turns import Turns
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -28,8 +29,12 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 120.0
+POOL_TIMEOUT_S = 30.0
+"""How long a call waits for one of the connections to PostgreSQL."""
 BUSY_TIMEOUT_MS = 5_000
 """How long another process, such as `fairmark keys`, may keep us from writing to a SQLite file."""
+SQLITE_READERS = 5
+POSTGRES_READERS, POSTGRES_WRITERS = 12, 8
 
 # Advisory locks of PostgreSQL are named by two numbers. The second ones of this first one:
 _LOCKS = 0x46414952
@@ -65,12 +70,15 @@ class Database:
     def __init__(self, url: URL) -> None:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.name = str(url.database) if self.is_sqlite else url.render_as_string(hide_password=True)
-        self._engine = _sqlite_engine(url) if self.is_sqlite else _postgres_engine(url)
+        # Who writes has connections of its own: however many read, no write queues behind them.
+        make = _sqlite_engine if self.is_sqlite else _postgres_engine
+        self._readers = make(url, SQLITE_READERS if self.is_sqlite else POSTGRES_READERS)
+        self._writers = make(url, 1 if self.is_sqlite else POSTGRES_WRITERS)
         # PostgreSQL needs no transaction around a single SELECT; SQLite has none until we begin one.
-        self._reading = self._engine if self.is_sqlite else self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._writing: contextlib.AbstractAsyncContextManager[Any] = (
-            asyncio.Lock() if self.is_sqlite else contextlib.nullcontext()
+        self._reading = (
+            self._readers if self.is_sqlite else self._readers.execution_options(isolation_level="AUTOCOMMIT")
         )
+        self._turns = Turns(SQLITE_READERS) if self.is_sqlite else None
         self._lock: TextIO | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -94,7 +102,8 @@ class Database:
         """Once all that is under way has ended."""
         while self._under_way:
             await asyncio.wait(self._under_way)
-        await self._engine.dispose()
+        await self._readers.dispose()
+        await self._writers.dispose()
         self._unlock()
 
     async def finish(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -107,16 +116,17 @@ class Database:
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """A connection for SELECTs, each of which sees what is committed when it begins."""
-        with self.translating_errors():
-            async with self._reading.connect() as connection:
-                yield connection
+        async with self._turns.read() if self._turns else contextlib.nullcontext():
+            with self.translating_errors():
+                async with self._reading.connect() as connection:
+                    yield connection
 
     @contextlib.asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """A transaction, committed at the end. On SQLite there is one at a time, which waits for no reader."""
-        async with self._writing:
+        async with self._turns.write() if self._turns else contextlib.nullcontext():
             with self.translating_errors():
-                async with self._engine.connect() as connection:
+                async with self._writers.connect() as connection:
                     if self.is_sqlite:
                         # From the start: a transaction that reads first cannot always become one that writes.
                         await connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -260,12 +270,12 @@ def parse_url(url: str | None, home: Path) -> URL:
     raise InvalidDatabase(f"the database URL is of an unknown kind{known}. Use sqlite:///… or postgresql://….")
 
 
-def _sqlite_engine(url: URL) -> AsyncEngine:
+def _sqlite_engine(url: URL, connections: int) -> AsyncEngine:
     engine = create_async_engine(
         url,
         # Transactions are ours to begin; the driver's own would come too late and too weak.
         connect_args={"isolation_level": None},
-        pool_size=5,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=COMMAND_TIMEOUT_S,
     )
@@ -280,15 +290,15 @@ def _sqlite_engine(url: URL) -> AsyncEngine:
     return engine
 
 
-def _postgres_engine(url: URL) -> AsyncEngine:
+def _postgres_engine(url: URL, connections: int) -> AsyncEngine:
     return create_async_engine(
         url,
         connect_args={"timeout": CONNECT_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S},
         # A server that was away is noticed before a query is sent to it in vain.
         pool_pre_ping=True,
-        pool_size=10,
-        max_overflow=10,
-        pool_timeout=CONNECT_TIMEOUT_S,
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=POOL_TIMEOUT_S,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, exc, select, text
+from sqlalchemy import Table, bindparam, exc, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -106,16 +106,8 @@ class Items:
     @uninterrupted
     async def done(self, run: Run) -> bytearray:
         """Which rows have their item: 1 at their index. At least as long as the run's total, where that is known."""
-        found = bytearray(run.total or 0)
-        last = -1
-        query = select(items.c.idx).where(items.c.run_seq == run.seq).order_by(items.c.idx).limit(_INDEXES_A_PAGE)
         async with self._database.read() as connection:
-            while page := (await connection.scalars(query.where(items.c.idx > last))).all():
-                last = page[-1]
-                found.extend(bytes(max(0, last + 1 - len(found))))
-                for idx in page:
-                    found[idx] = 1
-        return found
+            return await marked(connection, items, run)
 
     @uninterrupted
     async def get(self, run: Run, item_id: str) -> Item | None:
@@ -146,3 +138,16 @@ class Items:
                     raise UnknownCursor(after)
             rows = (await connection.execute(page_query(query, items.c.idx, position, limit, order))).all()
         return Page([Item(ids.of_item(run.id, row.idx), *row) for row in rows[:limit]], len(rows) > limit)
+
+
+async def marked(connection: AsyncConnection, table: Table, run: Run) -> bytearray:
+    """Which of a run's rows a table holds: 1 at their index. At least as long as the run's total, where it is known."""
+    found = bytearray(run.total or 0)
+    last = -1
+    query = select(table.c.idx).where(table.c.run_seq == run.seq).order_by(table.c.idx).limit(_INDEXES_A_PAGE)
+    while page := (await connection.scalars(query.where(table.c.idx > last))).all():
+        last = page[-1]
+        found.extend(bytes(max(0, last + 1 - len(found))))
+        for idx in page:
+            found[idx] = 1
+    return found

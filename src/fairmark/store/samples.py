@@ -6,6 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fairmark.store.database import Database, uninterrupted
+from fairmark.store.items import marked
 from fairmark.store.runs import Run, Runs
 from fairmark.store.tables import runs, samples
 
@@ -38,3 +39,9 @@ class Samples:
         )
         async with self._database.read() as connection:
             return {row.idx: row.body for row in await connection.execute(query)}
+
+    @uninterrupted
+    async def indexes(self, run: Run) -> bytearray:
+        """Which rows have a sample: 1 at their index. At least as long as the run's total, where that is known."""
+        async with self._database.read() as connection:
+            return await marked(connection, samples, run)
