@@ -9,6 +9,7 @@ from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.row import Row
 from fairmark.sandbox.base import Sandbox
+from fairmark.sandbox.patience import Patience
 from fairmark.spec import GraderSpec
 
 GradeChildren = Callable[[Mapping[str, GraderSpec], Sequence[Row], "Context"], Awaitable[dict[str, list[Result]]]]
@@ -31,6 +32,8 @@ class Context:
     """What may be spent on models; None is no limit."""
     apart: Apart | None = None
     """Where others need the event loop too: grades what would hold it, in other processes."""
+    patience: Patience | None = None
+    """What this call or run has seen of its untrusted code; without it, every batch of rows is on its own."""
 
     async def grade(self, children: Mapping[str, GraderSpec], rows: Sequence[Row]) -> dict[str, list[Result]]:
         """Grades the same rows with several graders, side by side: key -> results in the order of the rows."""

@@ -22,7 +22,8 @@ from fairmark.parse import Grader
 from fairmark.registry.specify import aspecify, specify
 from fairmark.result import Grade, Result
 from fairmark.row import Row, make_row, split_row
-from fairmark.sandbox.chosen import ChosenSandbox
+from fairmark.sandbox.chosen import SANDBOX
+from fairmark.sandbox.patience import Patience
 from fairmark.spec import GraderSpec
 
 # Two modules are imported where they are needed, because most callers never need them and they are slow to import:
@@ -191,6 +192,8 @@ def graded_chunks(
     """
     from fairmark.work import eventloop
 
+    ctx = ctx if ctx.patience else replace(ctx, patience=Patience())
+
     async def grade_chunk(chunk: list[Any]) -> list[Result]:
         grading = grade_parts(spec, map(split_row, chunk), ctx)
         if deadline is None:
@@ -314,16 +317,14 @@ async def _grade_children(
     return dict(zip(children, graded, strict=True))
 
 
-CONTEXT = Context(
-    grade_children=_grade_children, sandbox=ChosenSandbox(), judge=ChosenJudge(), endpoints=ChosenEndpoints()
-)
+CONTEXT = Context(grade_children=_grade_children, sandbox=SANDBOX, judge=ChosenJudge(), endpoints=ChosenEndpoints())
 
 
 def context(judge: Judge | None = None, budget: Budget | None = None, owner: str = "") -> Context:
     """The context with what a caller brings along."""
     if judge is None and budget is None and not owner:
         return CONTEXT
-    return replace(CONTEXT, judge=judge or CONTEXT.judge, budget=budget, owner=owner)
+    return replace(CONTEXT, judge=judge or CONTEXT.judge, budget=budget, owner=owner, patience=Patience())
 
 
 def shared_context(judge: Judge | None = None, budget: Budget | None = None, owner: str = "") -> Context:

@@ -25,7 +25,9 @@ class Settings:
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     sandbox_isolation: Literal["auto", "per_grader", "per_grade"] = "auto"
     sandbox_runners: int = 0
-    """How many grades of untrusted code run at once; 0 means two a core."""
+    """How many grades of untrusted code run at once; 0 means two a core. As many again for owners who have none."""
+    sandbox_timeouts: int = 3
+    """After how many timeouts in a row a grader is given up for its call or run; 0 is never."""
     python_timeout_s: float = 120.0
     python_memory_mb: int = 2048
     python_disk_mb: int = 1024

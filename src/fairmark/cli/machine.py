@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairmark.sandbox.base import Program
 from fairmark.sandbox.catalogue import DEFAULT_TAG
-from fairmark.sandbox.chosen import ChosenSandbox
+from fairmark.sandbox.chosen import SANDBOX
 from fairmark.sandbox.images import Images
 from fairmark.settings import settings
 
@@ -99,9 +99,8 @@ def _try_out() -> Finding:
     """Grade something in the real sandbox: all the ways out are tried on the way."""
     from fairmark.work import eventloop
 
-    sandbox = ChosenSandbox()
-    program = Program("def grade(sample, item):\n    return 1.0\n", "python", sandbox.policy.python, strict=False)
-    (outcome,) = eventloop.run(sandbox.run(program, [({}, {})]))
+    program = Program("def grade(sample, item):\n    return 1.0\n", "python", SANDBOX.policy.python, strict=False)
+    (outcome,) = eventloop.run(SANDBOX.run(program, [({}, {})]))
     if outcome.failure is None:
         return Finding("python graders", True, "run")
     return Finding(

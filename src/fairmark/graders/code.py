@@ -20,7 +20,7 @@ async def grade_by_code(
     """What the source makes of the rows, each given to it as its arguments."""
     policy = ctx.sandbox.policy
     chosen = program(source, calls, image, policy, ctx.owner)
-    outcomes = await ctx.sandbox.run(chosen, arguments)
+    outcomes = await ctx.sandbox.run(chosen, arguments, ctx.patience)
     if policy.warning is not None:
         for row in rows:
             row.warn(policy.warning)

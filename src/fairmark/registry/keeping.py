@@ -13,7 +13,7 @@ from fairmark.errors import InvalidGrader, InvalidKey, Problem
 from fairmark.graders import known
 from fairmark.parse import aparse, avalidate, read
 from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
-from fairmark.registry.functions import FunctionRefused, check_function
+from fairmark.registry.functions import FunctionRefused, acheck_function
 from fairmark.registry.lookup import Registry
 from fairmark.store import Grader, NewGrader
 from fairmark.store.graders import KeptGraders
@@ -117,8 +117,7 @@ async def _check(registry: Registry, project: str, grader: Any) -> _Checked:
         raise InvalidGrader.at("$.type", message)
     expanded = await registry.expand(project, given)
     for path, source in functions_in(given):
-        # In a thread of its own: the sandbox is waited for, and this loop has other work.
-        found = await asyncio.to_thread(check_function, source)
+        found = await acheck_function(source, project)
         if not found.valid:
             raise FunctionRefused(path, found)
     spec = await aparse(expanded)

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from fairmark.sandbox.patience import Patience
 
 MB = 1024 * 1024
 
@@ -29,6 +32,8 @@ class Policy:
     isolation: Isolation = "auto"
     python: Limits = Limits(wall_s=120.0, memory_bytes=2048 * MB, disk_bytes=1024 * MB, cpus=2)
     function: Limits = Limits(wall_s=10.0, memory_bytes=512 * MB, disk_bytes=64 * MB, cpus=1)
+    timeouts_in_a_row: int = 3
+    """After so many a grader is given up for its call or run; 0 is never."""
     warning: str | None = None
     """What every result must tell about it."""
 
@@ -72,6 +77,11 @@ class Sandbox(Protocol):
     @property
     def policy(self) -> Policy: ...
 
-    async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
-        """The outcomes of calling the program's `grade` with each row's arguments."""
+    async def run(
+        self, program: Program, rows: Sequence[Sequence[Any]], patience: "Patience | None" = None
+    ) -> list[Outcome]:
+        """The outcomes of calling the program's `grade` with each row's arguments.
+
+        `patience`: what the call or run that these rows belong to has seen of its programs; without it, they are all.
+        """
         ...

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fairmark.sandbox.base import MB, Limits, Outcome, Policy, Program, Sandbox
+from fairmark.sandbox.patience import Patience
 
 if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
     from fairmark.settings import Settings
@@ -15,7 +16,10 @@ NOT_ISOLATED = "FAIRMARK_SANDBOX=none: graders' code runs with all your rights. 
 
 
 class ChosenSandbox:
-    """Opens the real one on first use and hands everything on to it. It may be used from any event loop."""
+    """Opens the real one on first use and hands everything on to it. It may be used from any event loop.
+
+    It ends with the process, and so do its processes: take `SANDBOX`, of which there is one.
+    """
 
     def __init__(self) -> None:
         self._opened: tuple[int, Sandbox] | None = None
@@ -26,12 +30,14 @@ class ChosenSandbox:
 
         return policy_of(settings())
 
-    async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
+    async def run(
+        self, program: Program, rows: Sequence[Sequence[Any]], patience: Patience | None = None
+    ) -> list[Outcome]:
         from fairmark.work import eventloop
 
-        return await eventloop.on_own_loop(self._run(program, rows))
+        return await eventloop.on_own_loop(self._run(program, rows, patience))
 
-    async def _run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
+    async def _run(self, program: Program, rows: Sequence[Sequence[Any]], patience: Patience | None) -> list[Outcome]:
         # A forked child must not use its parent's processes.
         if self._opened is None or self._opened[0] != os.getpid():
             from fairmark.settings import settings
@@ -41,7 +47,10 @@ class ChosenSandbox:
 
                 logging.getLogger("fairmark").warning(self.policy.warning)
             self._opened = (os.getpid(), open_sandbox(settings()))
-        return await self._opened[1].run(program, rows)
+        return await self._opened[1].run(program, rows, patience)
+
+
+SANDBOX = ChosenSandbox()
 
 
 def policy_of(given: "Settings") -> Policy:
@@ -52,6 +61,7 @@ def policy_of(given: "Settings") -> Policy:
         Limits(
             given.function_timeout_s, given.function_memory_mb * MB, given.function_disk_mb * MB, standard.function.cpus
         ),
+        given.sandbox_timeouts,
         NOT_ISOLATED if given.sandbox == "none" else None,
     )
 

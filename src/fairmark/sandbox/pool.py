@@ -2,16 +2,25 @@
 
 import asyncio
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fairmark.sandbox.base import Outcome, Policy, Program
+from fairmark.sandbox.patience import Patience, Streak
 from fairmark.sandbox.runners import Runner, RunnerGone, run_encoded
+from fairmark.work.fair import FairSlots
 
 MAX_IDLE_RUNNERS = 32
 IDLE_LIMIT_S = 300.0
 ROWS_A_MESSAGE = 64
+FIRST_ROWS = 4
+"""Rows in the first message to a runner, while nobody knows how long they take."""
+MESSAGE_S = 0.05
+"""What the rows of a message should take together: for that long its slot is not given to anybody else."""
+SLOW_S = 0.1
+"""Rows that take longer than this are spread over several runners."""
+REMEMBERED_PROGRAMS = 1024
 
 
 class Backend(Protocol):
@@ -25,73 +34,95 @@ class Backend(Protocol):
 
 
 class RunnerPool:
-    """A sandbox over a backend. It belongs to one event loop."""
+    """A sandbox over a backend. It belongs to one event loop.
+
+    At most `at_once` grades run at once, shared fairly by owner; owners who have none running may have one beyond
+    that, up to as many again.
+    """
 
     def __init__(self, policy: Policy, backend: Backend, at_once: int | None = None) -> None:
         self.policy = policy
+        self.at_once = at_once or 2 * (os.cpu_count() or 1)
+        self.slots = FairSlots(self.at_once, spare=self.at_once)
         self._backend = backend
-        self._slots = asyncio.Semaphore(at_once or 2 * (os.cpu_count() or 1))
         self._idle: OrderedDict[Runner, float] = OrderedDict()
         """Runners that wait for work, the longest waiting first, and since when."""
         self._sweep: asyncio.TimerHandle | None = None
+        self._ran_before: OrderedDict[int, None] = OrderedDict()
+        """Strict programs, by their hash: a runner is made ready only for those that come again."""
         self._refilling: dict[Program, asyncio.Task[None]] = {}
+        self._is_closed = False
 
-    async def run(self, program: Program, rows: Sequence[Sequence[Any]]) -> list[Outcome]:
-        return await run_encoded(rows, lambda encoded: self._run(program, encoded))
+    async def run(
+        self, program: Program, rows: Sequence[Sequence[Any]], patience: Patience | None = None
+    ) -> list[Outcome]:
+        streak = (patience or Patience()).with_program(program)
+        return await run_encoded(rows, lambda encoded: self._run(program, encoded, streak))
 
-    async def _run(self, program: Program, rows: list[bytes]) -> list[Outcome]:
+    async def _run(self, program: Program, rows: list[bytes], streak: Streak) -> list[Outcome]:
         if program.strict:
-            return list(await asyncio.gather(*(self._run_alone(program, row) for row in rows)))
-        outcomes: list[Outcome] = []
-        while len(outcomes) < len(rows):
-            outcomes += await self._run_together(program, rows[len(outcomes) : len(outcomes) + ROWS_A_MESSAGE])
-        return outcomes
+            return list(await asyncio.gather(*(self._run_alone(program, row, streak) for row in rows)))
+        return await _Call(self, program, rows, streak).outcomes()
 
-    async def _run_together(self, program: Program, rows: list[bytes]) -> list[Outcome]:
-        """What one runner made of the rows: fewer outcomes than rows where it ended on one of them."""
-        async with self._slots:
-            try:
-                runner = self._take_idle(program) or await self._backend.spawn(program)
-            except RunnerGone as gone:
-                return [gone.outcome] * len(rows)
-            outcomes = await runner.grade(rows)
-            self._keep(runner)
-            return outcomes
-
-    async def _run_alone(self, program: Program, row: bytes) -> Outcome:
+    async def _run_alone(self, program: Program, row: bytes, streak: Streak) -> Outcome:
         """One row in a process that nobody used before and nobody will use after."""
-        async with self._slots:
+        async with self.slots.turn(program.owner):
+            if self.gives_up(streak):
+                return streak.given_up()
             try:
-                runner = self._take_idle(program) or await self._backend.spawn(program)
+                runner = await self.take(program)
             except RunnerGone as gone:
-                return gone.outcome
-            if program not in self._refilling:
-                self._refilling[program] = asyncio.create_task(self._refill(program))
-            (outcome,) = await runner.grade([row])
-            runner.end()
+                outcome = gone.outcome
+            else:
+                self._refill(program)
+                (outcome,) = await runner.grade([row])
+                runner.end()
+            streak.add(outcome, asyncio.get_running_loop().time())
             return outcome
 
-    async def _refill(self, program: Program) -> None:
-        """Make the next strict runner ready while this one works."""
+    def gives_up(self, streak: Streak) -> bool:
+        return 0 < self.policy.timeouts_in_a_row <= streak.timeouts
+
+    def _refill(self, program: Program) -> None:
+        """Make the next strict runner ready while this one works, where a slot is free and it came before."""
+        known = hash(program)
+        if known not in self._ran_before:
+            self._ran_before[known] = None
+            if len(self._ran_before) > REMEMBERED_PROGRAMS:
+                self._ran_before.popitem(last=False)
+        elif program not in self._refilling and self.slots.try_enter(program.owner):
+            self._refilling[program] = asyncio.create_task(self._make_ready(program))
+            self._refilling[program].add_done_callback(lambda _: self._end_refill(program))
+
+    async def _make_ready(self, program: Program) -> None:
         try:
-            self._keep(await self._backend.spawn(program))
+            self.keep(await self._spawn(program))
         except RunnerGone:
             pass
-        finally:
-            del self._refilling[program]
 
-    def _take_idle(self, program: Program) -> Runner | None:
+    def _end_refill(self, program: Program) -> None:
+        del self._refilling[program]
+        self.slots.leave(program.owner)
+
+    async def take(self, program: Program) -> Runner:
+        """A runner with the program loaded. Raises RunnerGone."""
         for runner in reversed(self._idle):
             if runner.program == program:
                 del self._idle[runner]
                 if runner.is_reusable:
                     return runner
                 runner.end()
-                return self._take_idle(program)
-        return None
+                return await self.take(program)
+        return await self._spawn(program)
 
-    def _keep(self, runner: Runner) -> None:
-        if not runner.is_reusable:
+    async def _spawn(self, program: Program) -> Runner:
+        if self._is_closed:
+            raise RunnerGone(Outcome(failure="sandbox", details="the sandbox was closed"))
+        return await self._backend.spawn(program)
+
+    def keep(self, runner: Runner) -> None:
+        """Put a runner aside for later, or end it where it cannot be used again."""
+        if not runner.is_reusable or self._is_closed:
             runner.end()
             return
         self._idle[runner] = asyncio.get_running_loop().time()
@@ -109,7 +140,8 @@ class RunnerPool:
         self._sweep = None if oldest is None else loop.call_at(oldest + IDLE_LIMIT_S, self._end_stale)
 
     async def close(self) -> None:
-        """End everything. What runs now fails."""
+        """End everything. What runs now fails, and so does what comes later."""
+        self._is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
         for task in self._refilling.values():
@@ -118,3 +150,114 @@ class RunnerPool:
             runner.end()
         self._idle.clear()
         await self._backend.close()
+
+
+class _Call:
+    """Rows of one program that may share processes.
+
+    They go to a runner some at a time, and to several runners where they turn out to be slow: a lane is what works
+    with one runner, and there are as many as the owner may have slots. The first lane is the caller's own.
+    """
+
+    def __init__(self, pool: RunnerPool, program: Program, rows: list[bytes], streak: Streak) -> None:
+        self._pool = pool
+        self._program = program
+        self._rows = rows
+        self._streak = streak
+        self._left = deque(range(len(rows)))
+        """The numbers of the rows that no runner has."""
+        self._outcomes: dict[int, Outcome] = {}
+        self._row_s = 0.0
+        """What a row took last; 0 before the first."""
+        self._loop = asyncio.get_running_loop()
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def outcomes(self) -> list[Outcome]:
+        try:
+            while self._left and not self._lanes:
+                await self._grade_some()
+            while len(self._outcomes) < len(self._rows):  # others are at it, or have put something back
+                self._add_lanes()
+                await self._news.wait()
+                self._news.clear()
+                if self._error is not None:
+                    raise self._error
+        finally:
+            for lane in self._lanes:  # they wait for a slot, and there is nothing left to do
+                lane.cancel()
+        return [self._outcomes[number] for number in range(len(self._rows))]
+
+    async def _lane(self) -> None:
+        while self._left:
+            await self._grade_some()
+
+    async def _grade_some(self) -> None:
+        async with self._pool.slots.turn(self._program.owner):
+            if not self._left:  # others were faster
+                return
+            if self._pool.gives_up(self._streak):
+                self._outcomes.update((number, self._streak.given_up()) for number in self._take(len(self._left)))
+                return
+            try:
+                runner = await self._pool.take(self._program)
+            except RunnerGone as gone:
+                numbers = self._take(ROWS_A_MESSAGE)
+                self._add(numbers, [gone.outcome] * len(numbers))
+                return
+            numbers = self._take(_rows_a_message(runner.row_s or self._row_s))
+            if numbers:  # others may have taken them meanwhile
+                self._add(numbers, await self._ask(runner, numbers))
+                self._row_s = runner.row_s
+            self._pool.keep(runner)
+            if self._row_s * len(self._left) > SLOW_S:
+                self._add_lanes()
+
+    async def _ask(self, runner: Runner, numbers: list[int]) -> list[Outcome]:
+        rows = [self._rows[number] for number in numbers]
+        if len(self._rows) == 1:
+            return await runner.grade(rows)
+        # A runner that took long to load is not thrown away so soon.
+        slow = self._loop.call_later(SLOW_S + runner.load_s, self._spread, runner, numbers)
+        try:
+            return await runner.grade(rows)
+        finally:
+            slow.cancel()
+
+    def _take(self, count: int) -> list[int]:
+        return [self._left.popleft() for _ in range(min(count, len(self._left)))]
+
+    def _put_back(self, numbers: list[int]) -> None:
+        self._left.extendleft(reversed(numbers))
+
+    def _add(self, numbers: list[int], outcomes: list[Outcome]) -> None:
+        """Keep the outcomes of the first of these rows; the others are to be done yet."""
+        self._outcomes.update(zip(numbers, outcomes, strict=False))
+        self._put_back(numbers[len(outcomes) :])
+        for outcome in (outcomes[:1] + outcomes[-1:])[:2]:  # only the last one can be a timeout
+            self._streak.add(outcome, self._loop.time())
+
+    def _spread(self, runner: Runner, numbers: list[int]) -> None:
+        """Take back from a slow runner what it has not begun, and have others do it."""
+        begun = runner.cut()
+        self._put_back(numbers[begun:])
+        del numbers[begun:]
+        self._row_s = max(self._row_s, SLOW_S / begun)
+        self._add_lanes()
+
+    def _add_lanes(self) -> None:
+        for _ in range(min(self._pool.at_once - len(self._lanes), len(self._left))):
+            lane = self._loop.create_task(self._lane())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._end_lane)
+
+    def _end_lane(self, lane: asyncio.Task[None]) -> None:
+        self._lanes.discard(lane)
+        if not lane.cancelled() and lane.exception() is not None:
+            self._error = lane.exception()
+        self._news.set()
+
+
+def _rows_a_message(row_s: float) -> int:
+    return max(1, min(ROWS_A_MESSAGE, int(MESSAGE_S / row_s))) if row_s else FIRST_ROWS

@@ -14,6 +14,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Protocol
 
 from fairmark import jsontext
@@ -100,6 +101,11 @@ class Runner(asyncio.Protocol):
         self._gone: RunnerGone | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._progress = 0.0
+        self._is_cut = False
+        self.load_s = 0.0
+        """What loading its program took."""
+        self.row_s = 0.0
+        """What a row of the last ones took; 0 before the first."""
 
     @classmethod
     async def start(cls, program: Program, channel: socket.socket, process: Process) -> "Runner":
@@ -107,6 +113,7 @@ class Runner(asyncio.Protocol):
         runner = cls(program, process)
         token = secrets.token_hex(8)
         order = {"id": token, "source": program.source, "calls": program.calls}
+        started = perf_counter()
         try:
             runner._transport, _ = await asyncio.get_running_loop().create_connection(lambda: runner, sock=channel)
             await runner._ask(json.dumps(order).encode(), [token])
@@ -119,22 +126,37 @@ class Runner(asyncio.Protocol):
         if loaded.failure is not None:
             runner.end()
             raise RunnerGone(loaded._replace(at_load=True))
+        runner.load_s = perf_counter() - started
         return runner
 
     async def grade(self, rows: list[bytes]) -> list[Outcome]:
         """The outcomes of the rows, as far as the runner came: fewer than the rows where it ended on one."""
         ids = [secrets.token_hex(8) for _ in rows]
         message = b",".join(b'["%s",%s]' % (token.encode(), row) for token, row in zip(ids, rows, strict=True))
+        started = perf_counter()
         try:
             await self._ask(b"[" + message + b"]", ids)
         except RunnerGone as gone:
             return [*self._replies, gone.outcome]
+        finally:
+            self.row_s = (perf_counter() - started) / max(1, len(self._replies))
         return self._replies
+
+    def cut(self) -> int:
+        """Let it answer the row that it is at and no more: so many of its rows are still its own.
+
+        It cannot be told to leave the others out, so it is not reusable after that.
+        """
+        begun = len(self._replies) + 1
+        if self._gone is None and begun < len(self._expected):
+            del self._expected[begun:]
+            self._is_cut = True
+        return len(self._expected)
 
     @property
     def is_reusable(self) -> bool:
         """Whether it may grade again: alive, nothing said unasked, no thread left running, and not grown large."""
-        if self._gone is not None or self._buffer:
+        if self._gone is not None or self._buffer or self._is_cut:
             return False
         return self._process.threads() == 1 and self._process.memory_bytes() <= MAX_KEPT_BYTES
 

@@ -32,8 +32,7 @@ class FairSlots:
 
     async def enter(self, owner: str) -> None:
         """Wait for a slot. Each must be left."""
-        if self.has_room(owner):
-            self._take(owner)
+        if self.try_enter(owner):
             return
         place = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, OrderedDict())[place] = None
@@ -45,6 +44,13 @@ class FairSlots:
             else:
                 self._forget(owner, place)
             raise
+
+    def try_enter(self, owner: str) -> bool:
+        """Take a slot if there is one at once."""
+        if not self.has_room(owner):
+            return False
+        self._take(owner)
+        return True
 
     def leave(self, owner: str) -> None:
         """Give back a slot of this owner."""

@@ -310,7 +310,7 @@ class _Slow:
 
 def test_what_came_before_the_deadline_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payloads, "DEADLINE_S", 0.05)
-    grading = payloads._graded(cast("Rewards", _Slow()), json.dumps(EXACT))
+    grading = payloads._graded(cast("Rewards", _Slow()), json.dumps(EXACT), "")
     results, checks = in_thread(asyncio.run, grading)
     assert [result.reward for result in results] == [1.0]
     assert checks == []

@@ -1,6 +1,5 @@
 """New graders and changes to old ones: the editor page, what it asks while somebody types, and saving."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from fairmark.judges.configured import configured
 from fairmark.parse import read
 from fairmark.references import TYPE
 from fairmark.refusals import missing, wrong_type
-from fairmark.registry.functions import check_function
+from fairmark.registry.functions import acheck_function
 from fairmark.registry.keeping import functions_in
 from fairmark.serving.grading import validation
 from fairmark.serving.registering import refusal, registration
@@ -151,7 +150,10 @@ async def check(request: Request) -> Response:
         if grader.get("type") == TYPE:
             problems.append(("$.type", "a registered grader cannot be a reference to another."))
         for path, source in functions_in(grader):
-            checks = await _checks(source, in_sandbox=bool(given.get("sandbox")) and not problems)
+            if given.get("sandbox") and not problems:
+                checks = (await acheck_function(source, project(request))).checks
+            else:
+                checks = list(_static(source))
             functions.append({"path": path, "checks": [each._asdict() for each in checks]})
             if not checks[-1].passed and not any(where == path for where, _ in problems):
                 problems.append((path, f"{checks[-1].name}: {_last_line(checks[-1].message)}"))
@@ -163,13 +165,6 @@ async def check(request: Request) -> Response:
             "functions": functions,
         }
     )
-
-
-async def _checks(source: str, *, in_sandbox: bool) -> list[Check]:
-    if in_sandbox:
-        # In a thread of its own: the sandbox is waited for, and this loop has other work.
-        return (await asyncio.to_thread(check_function, source)).checks
-    return list(_static(source))
 
 
 def _static(source: str) -> Iterator[Check]:

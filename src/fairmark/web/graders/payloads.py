@@ -17,7 +17,7 @@ from fairmark.evals.source import InvalidSource, find_file, open_source
 from fairmark.judgement import Judgement
 from fairmark.parse import read
 from fairmark.refusals import invalid, not_found, wrong_type
-from fairmark.registry.functions import FunctionCheck, check_function
+from fairmark.registry.functions import FunctionCheck, acheck_function
 from fairmark.registry.keeping import functions_in
 from fairmark.result import Result
 from fairmark.serving.grading import Rewards, known_grader
@@ -45,7 +45,7 @@ async def run(request: Request) -> Response:
     known = await known_grader(shared, owner, msgspec.Raw(text.encode("utf-8", "surrogatepass")))
     encoded = [msgspec.Raw(jsontext.encode({"item": item, "sample": sample})) for item, sample in rows]
     job = Rewards(shared, owner, known, encoded, None)
-    results, checks = await unless_gone(request.receive, _graded(job, text))
+    results, checks = await unless_gone(request.receive, _graded(job, text, owner))
     shown = [_shown(index, item, sample, results) for index, (item, sample) in enumerate(rows)]
     return render.part(
         request,
@@ -57,17 +57,21 @@ async def run(request: Request) -> Response:
     )
 
 
-async def _graded(job: Rewards, text: str) -> tuple[list[Result], list[FunctionCheck]]:
-    """The results, in order, as far as they came in time; and the checks of the function graders among them."""
+async def _graded(job: Rewards, text: str, owner: str) -> tuple[list[Result], list[FunctionCheck]]:
+    """The results, in order, and the checks of the function graders among them, as far as they came in time."""
     results: list[Result] = []
-    checking = [
-        asyncio.create_task(asyncio.to_thread(check_function, source)) for _, source in functions_in(read(text))
-    ]
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(job.results()) as graded:
-            async for each in graded:
-                results += each
-    return results, [await each for each in checking]
+    checking = [asyncio.create_task(acheck_function(source, owner)) for _, source in functions_in(read(text))]
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(job.results()) as graded:
+                async for each in graded:
+                    results += each
+                if checking:
+                    await asyncio.wait(checking)
+        return results, [check.result() for check in checking if check.done()]
+    finally:
+        for check in checking:
+            check.cancel()
 
 
 def read_payloads(given: Any) -> list[tuple[dict[str, Any], Any]]:
