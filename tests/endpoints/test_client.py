@@ -370,12 +370,11 @@ def test_headers_are_sent_with_variables_filled_in(setup: Setup, monkeypatch: py
     [
         Status(401, f"wrong key {SECRET}"),
         Raw(f"you sent {SECRET}".encode()),
-        answering({"responses": [{"reward": 1, "metadata": {"reason": SECRET}}]}),
         answering({"responses": [{"reward": SECRET, "metadata": {}}]}),
         answering({"responses": [{"reward": 0, "metadata": {"status": "error", "error": SECRET}}]}),
         answering({"responses": [{"reward": 0, "metadata": {"status": "skipped", "skipped": SECRET}}]}),
     ],
-    ids=["refused", "no JSON", "reason", "reward", "error", "skipped"],
+    ids=["refused", "no JSON", "reward", "error", "skipped"],
 )
 def test_a_secret_that_the_server_repeats_is_not_shown(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour
@@ -385,6 +384,15 @@ def test_a_secret_that_the_server_repeats_is_not_shown(
     shown = setup.grade(headers={"X-Key": "${FAIRMARK_SECRET_REWARDS}"}).model_dump_json()
     assert SECRET not in shown
     assert "***" in shown
+
+
+@pytest.mark.parametrize("secret", [SECRET, "prime"])
+def test_the_reason_of_a_reward_is_an_answer_and_stays_as_it_was_given(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    monkeypatch.setenv("FAIRMARK_SECRET_REWARDS", secret)
+    setup.server.always(answering({"responses": [{"reward": 1, "metadata": {"reason": f"13 is {secret}"}}]}))
+    assert setup.grade(headers={"X-Key": "${FAIRMARK_SECRET_REWARDS}"}).printed == f"13 is {secret}"
 
 
 def test_a_variable_that_is_not_there_is_told_by_its_name(setup: Setup) -> None:

@@ -65,12 +65,12 @@ class Setup:
         self._opened: list[tuple[Client, Cache]] = []
         self.judge = self.open()
 
-    def open(self, url: str | None = None, **given: Any) -> AskingJudge:
+    def open(self, url: str | None = None, key: str = KEY, **given: Any) -> AskingJudge:
         """A judge with settings that let tests end soon."""
         settings = Settings(
             **{"home": self.home, "judge_timeout_s": 20.0, "judge_deadline_s": 40.0, "judge_retries": RETRIES, **given}
         )
-        environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url or self.server.url}/v1"}
+        environment = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url or self.server.url}/v1"}
         client = Client(settings, _no_local_model)
         cache = Cache(settings.data_folder / "judgements.db", settings.judge_cache, 10_000_000)
         self._opened.append((client, cache))
@@ -503,3 +503,19 @@ def test_the_key_stands_in_no_result_error_log_or_file(
     files = [path for path in setup.home.rglob("*") if path.is_file()]
     assert files
     assert all(KEY[:12].encode() not in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("key", ["m", "EMPTY", "none", KEY])
+def test_what_a_judge_says_is_an_answer_and_stays_as_it_was_given(setup: Setup, key: str) -> None:
+    setup.judge = setup.open(key=key)
+    said = json.dumps({"steps": [{"description": f"Is it {key}?", "conclusion": "mostly none"}], "result": 0.75})
+    result = setup.grade(Answer(said))
+    assert (result.status, result.reward) == ("graded", 0.75)
+    assert result.judgements[0].output == said
+    assert result.judgements[0].value["steps"][0]["description"] == f"Is it {key}?"
+
+
+def test_a_key_that_an_answer_repeats_stands_in_no_error(setup: Setup) -> None:
+    result = setup.grade(always=Answer(f"Your key is {KEY}."))
+    assert_failed(result, UNREADABLE, "Your key is ***.")
+    assert KEY[:12] not in str(result.error)

@@ -20,6 +20,7 @@ from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
 from fairmark.errors import EndpointFailed, EndpointUnresponsive, GradingFailed, JudgeFailed
 from fairmark.outbound.connection import asked_pause_s, why_it_failed
 from fairmark.outbound.limits import Breaker, Gate
+from fairmark.outbound.secrets import hidden
 from fairmark.text.thread import Thread
 
 ATTEMPTS = 4
@@ -91,9 +92,7 @@ class _Call:
 
     def hide(self, text: str) -> str:
         """A server may repeat what it was sent."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return hidden(text, self._secrets)
 
     def late(self) -> EndpointUnresponsive:
         return EndpointUnresponsive(f"the endpoint {self.place.name} gave no answer within {self.limit_s:g} s.")

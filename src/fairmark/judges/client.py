@@ -181,8 +181,6 @@ class Client:
             message = provider.hide(f"{model.name}: {why_it_failed(error)}.")
             breaker.failed(message)
             raise _Retry(JudgeFailed(message)) from None
-        for secret in provider.secrets:  # a server may repeat it anywhere, the judge's own words included
-            data = data.replace(secret.encode(), b"***")
         return _understood(model, provider, status, headers, data, breaker)
 
     def _address(self, provider: Provider, path: str, model: str) -> tuple[URL, str | None]:
