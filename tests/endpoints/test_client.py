@@ -165,10 +165,20 @@ def test_a_pause_beyond_the_deadline_is_not_waited_for(setup: Setup) -> None:
 def test_a_dead_server_is_not_asked_again_and_again(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Breaker, "OVER_S", 0.0)
     setup.server.always(Status(503))
-    results = setup.grade_all(["x"] * 64, batch_size=1)
-    assert all(result.status == "error" for result in results)
-    assert any("not asked for 15 s" in str(result.error) for result in results)
+    results = setup.grade_all([str(number) for number in range(64)], batch_size=1, timeout_s=1)
+    for result in results:
+        assert_failed(result, "the endpoint", flag="unresponsive_reward_error")
+    assert any("no answer within 1 s: the server answered none of the last 10" in str(each.error) for each in results)
     assert len(setup.server.requests) < 100
+
+
+def test_a_server_that_comes_back_is_waited_for(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Breaker, "FAILURES", 2)
+    monkeypatch.setattr(Breaker, "OVER_S", 0.0)
+    monkeypatch.setattr(Breaker, "PAUSE_S", 0.01)
+    setup.server.script(*[Cut("before")] * 12)
+    results = setup.grade_all([str(number) for number in range(10)], batch_size=1)
+    assert [result.status for result in results] == ["graded"] * 10
 
 
 # What it says.

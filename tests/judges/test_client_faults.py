@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark.judges import client as client_module
 from fairmark.judges.asking import AskingJudge
 from fairmark.judges.cache import Cache
 from fairmark.judges.client import Client
 from fairmark.judges.models import Provider, read_registry
+from fairmark.outbound import client as client_module
+from fairmark.outbound.limits import Breaker
 from fairmark.settings import Settings
 from fairmark.work import eventloop
 from tests.judges.faults import (
@@ -448,6 +449,56 @@ def test_one_bad_row_leaves_the_others_alone(setup: Setup) -> None:
     results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
     assert [result.status for result in results] == ["graded"] * 3 + ["error"] + ["graded"] * 6
     assert_failed(results[3], SERVER, "400: not this one")
+
+
+# A server that is dead.
+
+
+@pytest.fixture
+def quick_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two questions without an answer open it, and somebody tries every hundredth of a second."""
+    for name, value in (("FAILURES", 2), ("OVER_S", 0.0), ("PAUSE_S", 0.01)):
+        monkeypatch.setattr(Breaker, name, value)
+
+
+@pytest.mark.usefixtures("quick_breaker")
+def test_a_question_that_the_server_cannot_bear_spoils_no_others(setup: Setup) -> None:
+    class Picky:
+        async def play(self, wire: Any, request: Any) -> None:
+            bad = "poison" in request.body["messages"][0]["content"]
+            await (Status(500) if bad else Answer()).play(wire, request)
+
+    setup.server.always(Picky())
+    bad = fairmark.grade({**SCORE_GRADER, "n": 5}, sample="poison", judge=setup.judge)
+    assert_failed(bad, SERVER, "500")
+    assert setup.asked == 5 * (RETRIES + 1)
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    assert [each.status for each in fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)] == ["graded"] * 30
+
+
+@pytest.mark.usefixtures("quick_breaker")
+@pytest.mark.parametrize("fault", [Status(500), Cut("before"), Raw(b"<html>")], ids=["500", "cut", "html"])
+def test_rows_wait_for_a_server_that_comes_back(setup: Setup, fault: Behaviour) -> None:
+    setup.judge = setup.open(judge_retries=30)
+    setup.server.script(*[fault] * 40)
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
+    assert [(each.status, each.reward) for each in results] == [("graded", 0.75)] * 30
+
+
+@pytest.mark.usefixtures("quick_breaker")
+def test_rows_wait_for_a_dead_server_until_their_deadline_and_are_errors_then(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breaker, "PAUSE_S", 60.0)
+    setup.judge = setup.open(judge_deadline_s=1.0, judge_concurrency=4)
+    setup.server.always(Status(503, "we are full"))
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
+    for result in results:
+        assert_failed(result, SERVER, "no answer within 1 s: the server answered none of the last 2", "we are full")
+        assert flags(result) == {SERVER, LATE}
+    assert setup.asked <= 4  # the others, and all that came again, waited outside
 
 
 # The cache and the key.

@@ -30,10 +30,16 @@ class FairSlots:
         """A slot for the length of an `async with`. A cancelled wait takes none."""
         return _Turn(self, owner)
 
+    def enter_now(self, owner: str) -> bool:
+        """Take a slot where there is room; false where it has to be waited for."""
+        if not self.has_room(owner):
+            return False
+        self._take(owner)
+        return True
+
     async def enter(self, owner: str) -> None:
         """Wait for a slot. Each must be left."""
-        if self.has_room(owner):
-            self._take(owner)
+        if self.enter_now(owner):
             return
         place = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, OrderedDict())[place] = None
