@@ -323,7 +323,9 @@ def context(judge: Judge | None = None, budget: Budget | None = None, owner: str
     """The context with what a caller brings along."""
     if judge is None and budget is None and not owner:
         return CONTEXT
-    return replace(CONTEXT, judge=judge or CONTEXT.judge, budget=budget, owner=owner)
+    if judge is None:
+        judge = ChosenJudge(owner)
+    return replace(CONTEXT, judge=judge, endpoints=ChosenEndpoints(owner), budget=budget, owner=owner)
 
 
 def shared_context(judge: Judge | None = None, budget: Budget | None = None, owner: str = "") -> Context:

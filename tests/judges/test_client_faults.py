@@ -1,5 +1,6 @@
 """Whatever a judge's server does, a grade ends in time, tells what happened, and never passes for a bad answer."""
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -7,14 +8,17 @@ import resource
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fairmark
+from fairmark.errors import NotGraded
+from fairmark.judgement import Judgement
 from fairmark.judges.asking import AskingJudge
+from fairmark.judges.base import Question
 from fairmark.judges.cache import Cache
 from fairmark.judges.client import Client
 from fairmark.judges.models import Provider, read_registry
@@ -35,6 +39,7 @@ from tests.judges.faults import (
     Slow,
     Status,
 )
+from tests.judges.scripted import question
 
 KEY = "sk-not-to-be-seen-0123456789abcdef"
 SCORE_GRADER: dict[str, Any] = {
@@ -449,6 +454,55 @@ def test_one_bad_row_leaves_the_others_alone(setup: Setup) -> None:
     results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
     assert [result.status for result in results] == ["graded"] * 3 + ["error"] + ["graded"] * 6
     assert_failed(results[3], SERVER, "400: not this one")
+
+
+# Judges that hang.
+
+
+class Hanging:
+    """Never answers what holds the word, and everything else at once."""
+
+    async def play(self, wire: Any, request: Any) -> None:
+        hangs = "hang" in json.dumps([request.body["model"], request.body["messages"]])
+        await (Slow(600) if hangs else Answer()).play(wire, request)
+
+
+def ask_beside(setup: Setup, hanging: Sequence[Question], under_way: int, healthy: Question) -> Judgement | NotGraded:
+    """What one owner gets for a healthy question, while so many of another's hanging ones are under way."""
+    setup.server.always(Hanging())
+
+    async def scenario() -> Judgement | NotGraded:
+        tasks = [asyncio.create_task(setup.judge.ask([each], None, "theirs")) for each in hanging]
+        while setup.asked < under_way:
+            await asyncio.sleep(0.001)
+        (answer,) = await setup.judge.ask([healthy], None, "ours")
+        assert not any(task.done() for task in tasks)
+        assert setup.asked == under_way + 1  # theirs wait for one another, and ours for nobody
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return answer
+
+    return eventloop.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("models", "under_way", "healthy"),
+    [
+        (["hangs"], 8, question("fine", "other")),  # another model
+        (["m"], 8, question("fine", "m")),  # the same one
+        ([f"hangs-{number}" for number in range(12)], 32, question("fine", "other")),  # many models of one owner
+    ],
+    ids=["another model", "the same model", "many models"],
+)
+def test_a_judge_that_hangs_keeps_nobody_else_from_his_answer(
+    setup: Setup, models: list[str], under_way: int, healthy: Question
+) -> None:
+    setup.judge = setup.open(judge_concurrency=8)
+    hanging = [question(f"hang {number}", model) for model in models for number in range(20)]
+    answer = ask_beside(setup, hanging, under_way, healthy)
+    assert isinstance(answer, Judgement)
+    assert (answer.failure, answer.value["result"]) == (None, 0.75)
 
 
 # A server that is dead.
