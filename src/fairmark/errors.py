@@ -84,6 +84,23 @@ class NotNow(FairmarkError):
     """Something outside cannot be used at the moment. Nothing is wrong with what was asked; it may succeed later."""
 
 
+class Unanswered(FairmarkError):
+    """A server that was asked over HTTP gave no answer that can be used. Whoever asked says who it was, and which flag
+    that sets."""
+
+    def __init__(self, why: str, *, late: bool = False) -> None:
+        super().__init__(why)
+        self.late = late
+        """Whether it was the time that ran out."""
+
+
+class AnswerTooLarge(FairmarkError):
+    """A server's answer is larger than what we are willing to hold; so would the next be."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(f"the answer is larger than {most_bytes / 1_000_000:g} MB.")
+
+
 class InvalidKey(FairmarkError, ValueError):
     """A grader cannot be registered under this key."""
 

@@ -324,7 +324,14 @@ def context(judge: Judge | None = None, budget: Budget | None = None, owner: str
     """The context with what a caller brings along."""
     if judge is None and budget is None and not owner:
         return CONTEXT
-    return replace(CONTEXT, judge=judge or CONTEXT.judge, budget=budget, owner=owner, patience=Patience())
+    return replace(
+        CONTEXT,
+        judge=ChosenJudge(owner) if judge is None else judge,
+        endpoints=ChosenEndpoints(owner),
+        budget=budget,
+        owner=owner,
+        patience=Patience(),
+    )
 
 
 def shared_context(judge: Judge | None = None, budget: Budget | None = None, owner: str = "") -> Context:

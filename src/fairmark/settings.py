@@ -35,7 +35,7 @@ class Settings:
     function_memory_mb: int = 512
     function_disk_mb: int = 64
     judge_concurrency: int = 64
-    """How many questions to models are under way at once, all models together."""
+    """How many questions are under way at once at each model; four times as many for one project, at all models."""
     judge_timeout_s: float = 60.0
     """What one attempt may take."""
     judge_deadline_s: float = 300.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fairmark.endpoints import client
+from fairmark.outbound import client
 from tests.endpoints.rewards import Setup, reward_server
 
 

@@ -165,10 +165,20 @@ def test_a_pause_beyond_the_deadline_is_not_waited_for(setup: Setup) -> None:
 def test_a_dead_server_is_not_asked_again_and_again(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Breaker, "OVER_S", 0.0)
     setup.server.always(Status(503))
-    results = setup.grade_all(["x"] * 64, batch_size=1)
-    assert all(result.status == "error" for result in results)
-    assert any("not asked for 15 s" in str(result.error) for result in results)
+    results = setup.grade_all([str(number) for number in range(64)], batch_size=1, timeout_s=1)
+    for result in results:
+        assert_failed(result, "the endpoint", flag="unresponsive_reward_error")
+    assert any("no answer within 1 s: the server answered none of the last 10" in str(each.error) for each in results)
     assert len(setup.server.requests) < 100
+
+
+def test_a_server_that_comes_back_is_waited_for(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Breaker, "FAILURES", 2)
+    monkeypatch.setattr(Breaker, "OVER_S", 0.0)
+    monkeypatch.setattr(Breaker, "PAUSE_S", 0.01)
+    setup.server.script(*[Cut("before")] * 12)
+    results = setup.grade_all([str(number) for number in range(10)], batch_size=1)
+    assert [result.status for result in results] == ["graded"] * 10
 
 
 # What it says.
@@ -370,12 +380,11 @@ def test_headers_are_sent_with_variables_filled_in(setup: Setup, monkeypatch: py
     [
         Status(401, f"wrong key {SECRET}"),
         Raw(f"you sent {SECRET}".encode()),
-        answering({"responses": [{"reward": 1, "metadata": {"reason": SECRET}}]}),
         answering({"responses": [{"reward": SECRET, "metadata": {}}]}),
         answering({"responses": [{"reward": 0, "metadata": {"status": "error", "error": SECRET}}]}),
         answering({"responses": [{"reward": 0, "metadata": {"status": "skipped", "skipped": SECRET}}]}),
     ],
-    ids=["refused", "no JSON", "reason", "reward", "error", "skipped"],
+    ids=["refused", "no JSON", "reward", "error", "skipped"],
 )
 def test_a_secret_that_the_server_repeats_is_not_shown(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour
@@ -385,6 +394,15 @@ def test_a_secret_that_the_server_repeats_is_not_shown(
     shown = setup.grade(headers={"X-Key": "${FAIRMARK_SECRET_REWARDS}"}).model_dump_json()
     assert SECRET not in shown
     assert "***" in shown
+
+
+@pytest.mark.parametrize("secret", [SECRET, "prime"])
+def test_the_reason_of_a_reward_is_an_answer_and_stays_as_it_was_given(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    monkeypatch.setenv("FAIRMARK_SECRET_REWARDS", secret)
+    setup.server.always(answering({"responses": [{"reward": 1, "metadata": {"reason": f"13 is {secret}"}}]}))
+    assert setup.grade(headers={"X-Key": "${FAIRMARK_SECRET_REWARDS}"}).printed == f"13 is {secret}"
 
 
 def test_a_variable_that_is_not_there_is_told_by_its_name(setup: Setup) -> None:

@@ -1,5 +1,6 @@
 """Whatever a judge's server does, a grade ends in time, tells what happened, and never passes for a bad answer."""
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -7,18 +8,22 @@ import resource
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fairmark
-from fairmark.judges import client as client_module
+from fairmark.errors import NotGraded
+from fairmark.judgement import Judgement
 from fairmark.judges.asking import AskingJudge
+from fairmark.judges.base import Question
 from fairmark.judges.cache import Cache
 from fairmark.judges.client import Client
 from fairmark.judges.models import Provider, read_registry
+from fairmark.outbound import client as client_module
+from fairmark.outbound.limits import Breaker
 from fairmark.settings import Settings
 from fairmark.work import eventloop
 from tests.judges.faults import (
@@ -34,6 +39,7 @@ from tests.judges.faults import (
     Slow,
     Status,
 )
+from tests.judges.scripted import question
 
 KEY = "sk-not-to-be-seen-0123456789abcdef"
 SCORE_GRADER: dict[str, Any] = {
@@ -65,12 +71,12 @@ class Setup:
         self._opened: list[tuple[Client, Cache]] = []
         self.judge = self.open()
 
-    def open(self, url: str | None = None, **given: Any) -> AskingJudge:
+    def open(self, url: str | None = None, key: str = KEY, **given: Any) -> AskingJudge:
         """A judge with settings that let tests end soon."""
         settings = Settings(
             **{"home": self.home, "judge_timeout_s": 20.0, "judge_deadline_s": 40.0, "judge_retries": RETRIES, **given}
         )
-        environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url or self.server.url}/v1"}
+        environment = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url or self.server.url}/v1"}
         client = Client(settings, _no_local_model)
         cache = Cache(settings.data_folder / "judgements.db", settings.judge_cache, 10_000_000)
         self._opened.append((client, cache))
@@ -450,6 +456,105 @@ def test_one_bad_row_leaves_the_others_alone(setup: Setup) -> None:
     assert_failed(results[3], SERVER, "400: not this one")
 
 
+# Judges that hang.
+
+
+class Hanging:
+    """Never answers what holds the word, and everything else at once."""
+
+    async def play(self, wire: Any, request: Any) -> None:
+        hangs = "hang" in json.dumps([request.body["model"], request.body["messages"]])
+        await (Slow(600) if hangs else Answer()).play(wire, request)
+
+
+def ask_beside(setup: Setup, hanging: Sequence[Question], under_way: int, healthy: Question) -> Judgement | NotGraded:
+    """What one owner gets for a healthy question, while so many of another's hanging ones are under way."""
+    setup.server.always(Hanging())
+
+    async def scenario() -> Judgement | NotGraded:
+        tasks = [asyncio.create_task(setup.judge.ask([each], None, "theirs")) for each in hanging]
+        while setup.asked < under_way:
+            await asyncio.sleep(0.001)
+        (answer,) = await setup.judge.ask([healthy], None, "ours")
+        assert not any(task.done() for task in tasks)
+        assert setup.asked == under_way + 1  # theirs wait for one another, and ours for nobody
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return answer
+
+    return eventloop.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("models", "under_way", "healthy"),
+    [
+        (["hangs"], 8, question("fine", "other")),  # another model
+        (["m"], 8, question("fine", "m")),  # the same one
+        ([f"hangs-{number}" for number in range(12)], 32, question("fine", "other")),  # many models of one owner
+    ],
+    ids=["another model", "the same model", "many models"],
+)
+def test_a_judge_that_hangs_keeps_nobody_else_from_his_answer(
+    setup: Setup, models: list[str], under_way: int, healthy: Question
+) -> None:
+    setup.judge = setup.open(judge_concurrency=8)
+    hanging = [question(f"hang {number}", model) for model in models for number in range(20)]
+    answer = ask_beside(setup, hanging, under_way, healthy)
+    assert isinstance(answer, Judgement)
+    assert (answer.failure, answer.value["result"]) == (None, 0.75)
+
+
+# A server that is dead.
+
+
+@pytest.fixture
+def quick_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two questions without an answer open it, and somebody tries every hundredth of a second."""
+    for name, value in (("FAILURES", 2), ("OVER_S", 0.0), ("PAUSE_S", 0.01)):
+        monkeypatch.setattr(Breaker, name, value)
+
+
+@pytest.mark.usefixtures("quick_breaker")
+def test_a_question_that_the_server_cannot_bear_spoils_no_others(setup: Setup) -> None:
+    class Picky:
+        async def play(self, wire: Any, request: Any) -> None:
+            bad = "poison" in request.body["messages"][0]["content"]
+            await (Status(500) if bad else Answer()).play(wire, request)
+
+    setup.server.always(Picky())
+    bad = fairmark.grade({**SCORE_GRADER, "n": 5}, sample="poison", judge=setup.judge)
+    assert_failed(bad, SERVER, "500")
+    assert setup.asked == 5 * (RETRIES + 1)
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    assert [each.status for each in fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)] == ["graded"] * 30
+
+
+@pytest.mark.usefixtures("quick_breaker")
+@pytest.mark.parametrize("fault", [Status(500), Cut("before"), Raw(b"<html>")], ids=["500", "cut", "html"])
+def test_rows_wait_for_a_server_that_comes_back(setup: Setup, fault: Behaviour) -> None:
+    setup.judge = setup.open(judge_retries=30)
+    setup.server.script(*[fault] * 40)
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
+    assert [(each.status, each.reward) for each in results] == [("graded", 0.75)] * 30
+
+
+@pytest.mark.usefixtures("quick_breaker")
+def test_rows_wait_for_a_dead_server_until_their_deadline_and_are_errors_then(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breaker, "PAUSE_S", 60.0)
+    setup.judge = setup.open(judge_deadline_s=1.0, judge_concurrency=4)
+    setup.server.always(Status(503, "we are full"))
+    rows = [{"sample": f"row {number}"} for number in range(30)]
+    results = fairmark.grade_many(SCORE_GRADER, rows, judge=setup.judge)
+    for result in results:
+        assert_failed(result, SERVER, "no answer within 1 s: the server answered none of the last 2", "we are full")
+        assert flags(result) == {SERVER, LATE}
+    assert setup.asked <= 4  # the others, and all that came again, waited outside
+
+
 # The cache and the key.
 
 
@@ -503,3 +608,19 @@ def test_the_key_stands_in_no_result_error_log_or_file(
     files = [path for path in setup.home.rglob("*") if path.is_file()]
     assert files
     assert all(KEY[:12].encode() not in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("key", ["m", "EMPTY", "none", KEY])
+def test_what_a_judge_says_is_an_answer_and_stays_as_it_was_given(setup: Setup, key: str) -> None:
+    setup.judge = setup.open(key=key)
+    said = json.dumps({"steps": [{"description": f"Is it {key}?", "conclusion": "mostly none"}], "result": 0.75})
+    result = setup.grade(Answer(said))
+    assert (result.status, result.reward) == ("graded", 0.75)
+    assert result.judgements[0].output == said
+    assert result.judgements[0].value["steps"][0]["description"] == f"Is it {key}?"
+
+
+def test_a_key_that_an_answer_repeats_stands_in_no_error(setup: Setup) -> None:
+    result = setup.grade(always=Answer(f"Your key is {KEY}."))
+    assert_failed(result, UNREADABLE, "Your key is ***.")
+    assert KEY[:12] not in str(result.error)

@@ -2,13 +2,12 @@
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from fairmark.errors import JudgeFailed
 from fairmark.outbound import limits
 from fairmark.outbound.limits import Breaker, Gate
 
@@ -301,21 +300,56 @@ def test_when_a_large_question_is_taken_back_the_small_one_behind_it_goes(clock:
     clock.run(scenario())
 
 
-# Endpoints that are dead
+# Owners
 
 
-def fail(breaker: Breaker, clock: Clock, times: int, seconds: float) -> None:
+def test_an_owner_who_has_none_inside_need_not_wait_for_one_who_has_all(clock: Clock) -> None:
+    async def scenario() -> None:
+        gate = Gate(4, spare=1)
+        entered: list[str] = []
+
+        async def go(owner: str, stay_s: float) -> None:
+            await gate.enter(0.0, owner)
+            entered.append(owner)
+            await asyncio.sleep(stay_s)
+            gate.leave(owner)
+
+        hanging = [asyncio.create_task(go("a", 60.0)) for _ in range(20)]
+        await asyncio.sleep(1.0)
+        await asyncio.gather(go("b", 0.1), go("b", 0.1))
+        assert entered == ["a"] * 4 + ["b"] * 2
+        assert clock.now < 1010.0
+        await asyncio.gather(*hanging)
+
+    clock.run(scenario())
+
+
+def test_owners_take_turns_at_a_rate(clock: Clock) -> None:
+    async def scenario() -> None:
+        gate = Gate(100, requests_per_minute=60)
+        entered: list[str] = []
+
+        async def go(owner: str) -> None:
+            await gate.enter(0.0, owner)
+            entered.append(owner)
+            gate.leave(owner)
+
+        many = [asyncio.create_task(go("a")) for _ in range(10)]
+        await asyncio.sleep(0)
+        await asyncio.gather(*(go("b") for _ in range(3)))
+        assert entered.count("a") <= 6
+        await asyncio.gather(*many)
+
+    clock.run(scenario())
+
+
+# Servers that are dead
+
+
+def fail(breaker: Breaker, clock: Clock, times: int, seconds: float, question: int | None = None) -> None:
     for index in range(times):
         clock.now += seconds / (times - 1) if index else 0.0
-        breaker.failed(f"m: cannot connect ({index + 1}).")
-
-
-def is_open(check: Callable[[], None]) -> bool:
-    try:
-        check()
-    except JudgeFailed:
-        return True
-    return False
+        breaker.failed(index if question is None else question, f"cannot connect ({index + 1}).")
 
 
 @pytest.mark.parametrize(
@@ -326,42 +360,87 @@ def test_a_breaker_opens_after_ten_failures_over_three_seconds(
 ) -> None:
     breaker = Breaker("vllm (127.0.0.1:8000)")
     fail(breaker, clock, failures, seconds + 1e-6)
-    assert is_open(breaker.check) == opened
+    assert breaker.is_open == opened
 
 
-def test_an_open_breaker_says_who_does_not_answer_and_what_happened_last(clock: Clock) -> None:
+def test_one_question_that_fails_again_and_again_is_one_failure(clock: Clock) -> None:
+    breaker = Breaker("x")
+    fail(breaker, clock, 100, 60.0, question=7)
+    assert not breaker.is_open
+    fail(breaker, clock, 9, 1.0)  # seven is among them
+    assert not breaker.is_open
+
+
+def test_an_open_breaker_tells_what_happened_and_the_log_says_who_does_not_answer(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
     breaker = Breaker("vllm (127.0.0.1:8000)")
     fail(breaker, clock, 12, 4.0)
-    with pytest.raises(JudgeFailed) as error:
-        breaker.check()
-    assert str(error.value) == (
-        "vllm (127.0.0.1:8000) did not answer 12 times in a row, so it is not asked for 15 s. The last time: "
-        "m: cannot connect (12)."
+    assert breaker.why == (
+        "the server answered none of the last 10 different questions, so that only one every 5 s is sent there. "
+        "The last time: cannot connect (12)."
     )
+    breaker.answered()
+    opened, closed = (record.getMessage() for record in caplog.records)
+    assert opened.startswith("vllm (127.0.0.1:8000) does not answer.")
+    assert closed == "vllm (127.0.0.1:8000) answers again."
 
 
 def test_one_answer_closes_a_breaker_and_starts_the_count_again(clock: Clock) -> None:
     breaker = Breaker("x")
     fail(breaker, clock, 10, 4.0)
     breaker.answered()
-    assert not is_open(breaker.check)
+    assert not breaker.is_open
     fail(breaker, clock, 9, 4.0)
-    assert not is_open(breaker.check)
+    assert not breaker.is_open
     breaker.answered()
     clock.now += 100.0
     fail(breaker, clock, 10, 1.0)  # the three seconds are counted from the first failure after the answer
-    assert not is_open(breaker.check)
+    assert not breaker.is_open
 
 
-def test_after_its_pause_a_breaker_lets_somebody_try_and_one_failure_opens_it_again(clock: Clock) -> None:
-    breaker = Breaker("x")
-    fail(breaker, clock, 10, 4.0)
-    clock.now += 14.9
-    assert is_open(breaker.check)
-    clock.now += 0.2
-    assert not is_open(breaker.check)
-    breaker.failed("still dead")
-    assert is_open(breaker.check)
-    clock.now += 15.1
-    breaker.answered()
-    assert not is_open(breaker.check)
+def test_while_a_breaker_is_open_one_tries_at_a_time_and_the_others_wait_for_an_answer(clock: Clock) -> None:
+    async def scenario() -> None:
+        breaker = Breaker("x")
+        fail(breaker, clock, 10, 4.0)
+        opened_at = clock.now
+        seen: list[tuple[float, bool]] = []
+
+        async def go(question: int) -> None:
+            is_trial = await breaker.passed(60.0)
+            seen.append((round(clock.now - opened_at, 2), is_trial))
+            if is_trial and len(seen) < 3:
+                breaker.failed(question, "still dead")
+            elif is_trial:
+                await asyncio.sleep(1.0)
+                breaker.answered()
+
+        await asyncio.gather(*(go(question) for question in range(6)))
+        assert seen == [(5.0, True), (10.0, True), (15.0, True), *[(16.0, False)] * 3]
+        assert await breaker.passed(0.0) is False
+
+    clock.run(scenario())
+
+
+def test_who_tries_and_is_cancelled_is_followed_by_the_next(clock: Clock) -> None:
+    async def scenario() -> None:
+        breaker = Breaker("x")
+        fail(breaker, clock, 10, 4.0)
+        assert await breaker.passed(60.0) is True  # and nothing is ever heard of this one
+        opened_at = clock.now
+        assert await breaker.passed(60.0) is True
+        assert clock.now == pytest.approx(opened_at + 5.0)
+
+    clock.run(scenario())
+
+
+def test_nobody_waits_for_a_dead_server_longer_than_there_is_time(clock: Clock) -> None:
+    async def scenario() -> None:
+        breaker = Breaker("x")
+        fail(breaker, clock, 10, 4.0)
+        opened_at = clock.now
+        with pytest.raises(TimeoutError):
+            await breaker.passed(3.0)
+        assert clock.now == pytest.approx(opened_at + 3.0)
+
+    clock.run(scenario())

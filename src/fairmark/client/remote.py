@@ -19,6 +19,7 @@ from fairmark.client.errors import ServerFailed
 from fairmark.endpoints import Offline, Online
 from fairmark.judges.client import proxy_for
 from fairmark.outbound.connection import why_it_failed
+from fairmark.outbound.secrets import hidden
 from fairmark.work import eventloop
 
 DEADLINE_S = 60.0
@@ -29,7 +30,6 @@ ATTEMPTS = 3
 PAUSE_S = 0.2
 PAGE = 100
 MOST_BYTES = 64_000_000
-SHORTEST_SECRET = 8
 
 Answer = TypeVar("Answer")
 
@@ -189,8 +189,8 @@ class Remote:
         return bytes(data)
 
     def _hide(self, text: str) -> str:
-        """A server may repeat what it was sent. What is short guards nothing, and may stand anywhere."""
-        return text if self._key is None or len(self._key) < SHORTEST_SECRET else text.replace(self._key, "***")
+        """A server may repeat what it was sent."""
+        return text if self._key is None else hidden(text, [self._key])
 
 
 _opened: tuple[int, aiohttp.ClientSession] | None = None

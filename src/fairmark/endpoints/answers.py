@@ -26,7 +26,7 @@ def decode(data: bytes) -> Any:
 
 
 def read_outcome(hide: Callable[[str], str], response: Any, seconds: float) -> Outcome:
-    """What one response says. `hide` takes secrets out of what will be shown."""
+    """What one response says. `hide` takes secrets out of messages; the server's reason is its answer, and stays."""
     if not isinstance(response, dict):
         return EndpointFailed(f"the endpoint's response is {jsontext.describe(response)}, not an object with a reward.")
     reward = response.get("reward")
@@ -46,6 +46,4 @@ def read_outcome(hide: Callable[[str], str], response: Any, seconds: float) -> O
         found = "nothing" if "reward" not in response else jsontext.describe(reward)
         return EndpointFailed(f"the endpoint's reward: found {hide(found)}. It must be a finite number.")
     reason = next((told[key] for key in ("reason", "feedback") if isinstance(told.get(key), str) and told[key]), None)
-    if reason is not None:
-        reason = hide(jsontext.shorten(reason, LONGEST_TEXT))
-    return Score(number, reason, seconds)
+    return Score(number, None if reason is None else jsontext.shorten(reason, LONGEST_TEXT), seconds)

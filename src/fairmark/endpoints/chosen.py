@@ -27,13 +27,17 @@ def only_listed() -> None:
 class ChosenEndpoints:
     """Opens the real client on first use and hands everything on to it. It may be used from any event loop."""
 
+    def __init__(self, owner: str = "") -> None:
+        """`owner`: who asks. Owners share the places of each server fairly."""
+        self._owner = owner
+
     async def score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
         from fairmark.work import eventloop
 
         return await eventloop.on_own_loop(self._score(target, threads))
 
     async def _score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
-        return await opened().score(target, threads)
+        return await opened().score(target, threads, self._owner)
 
 
 def opened() -> "Client":

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -17,18 +16,20 @@ from fairmark.endpoints.addresses import Allowed, literal
 from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, decode, read_outcome
 from fairmark.endpoints.base import Target
 from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
-from fairmark.errors import EndpointFailed, EndpointUnresponsive, GradingFailed, JudgeFailed
-from fairmark.outbound.connection import asked_pause_s, why_it_failed
-from fairmark.outbound.limits import Breaker, Gate
+from fairmark.errors import AnswerTooLarge, EndpointFailed, EndpointUnresponsive, GradingFailed, Unanswered
+from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
+from fairmark.outbound.limits import Gate
+from fairmark.outbound.secrets import hidden
 from fairmark.text.thread import Thread
+from fairmark.work.fair import FairSlots
 
 ATTEMPTS = 4
-FIRST_PAUSE_S = 0.5
 RETRIED = frozenset({429, 502, 503, 504})
 OF_A_ROW = frozenset({400, 413, 422, 500})
 """Answers that a single row of a batch can bring about: its neighbours are asked about without it."""
 AT_ONCE = 32
-CONNECT_S = 10.0
+"""Requests at one server; as many again for an owner, and eight times as many for all, at all servers together."""
+SPARE = 4
 MOST_BYTES = 1 << 20
 """What the answer about one conversation may have."""
 MOST_BATCH_BYTES = 16 * MOST_BYTES
@@ -46,57 +47,41 @@ class _Refused(Exception):  # a message between two methods, not an error
         self.failure = failure
 
 
-class _Retry(Exception):
-    """An attempt failed in a way that another may not."""
-
-    def __init__(self, failure: EndpointFailed, pause_s: float | None = None, *, too_much: bool = False) -> None:
-        super().__init__()
-        self.failure = failure
-        self.pause_s = pause_s
-        self.too_much = too_much
-
-
-class _TooLarge(Exception):
-    """An answer is larger than what we are willing to hold; so would the next be."""
-
-
-class _Place:
+class _Server(Place):
     """What is known of one server."""
+
+    __slots__ = ("name", "no_batches_until")
 
     def __init__(self, url: str) -> None:
         self.name = urlsplit(url).netloc
-        self.gate = Gate(AT_ONCE)
-        self.breaker = Breaker(f"the endpoint {self.name}")
+        super().__init__(f"the endpoint {self.name}", Gate(AT_ONCE, spare=SPARE))
         self.no_batches_until = 0.0
 
 
-class _Call:
+class _Call(Effort):
     """One batch on its way, with all its retries and parts. They share its deadline."""
 
-    def __init__(
-        self, place: _Place, base: URL, headers: Mapping[str, str], secrets: Sequence[str], limit_s: float
-    ) -> None:
-        self.place = place
-        self.base = base
-        self.headers = headers
-        self._secrets = secrets
-        self.limit_s = limit_s
-        self._ends_at: float | None = None
+    __slots__ = ("base", "headers", "limit_s", "secrets", "server")
 
-    def left_s(self) -> float:
-        """The clock starts with the first request: the time a batch waits for its turn is not the server's."""
-        if self._ends_at is None:
-            self._ends_at = time.monotonic() + self.limit_s
-        return self._ends_at - time.monotonic()
+    def __init__(
+        self,
+        server: _Server,
+        base: URL,
+        headers: Mapping[str, str],
+        secrets: tuple[str, ...],
+        limit_s: float,
+        owner: str = "",
+    ) -> None:
+        super().__init__(owner)
+        self.server = server
+        self.base = base
+        self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
+        self.secrets = secrets
+        self.limit_s = limit_s
 
     def hide(self, text: str) -> str:
         """A server may repeat what it was sent."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
-
-    def late(self) -> EndpointUnresponsive:
-        return EndpointUnresponsive(f"the endpoint {self.place.name} gave no answer within {self.limit_s:g} s.")
+        return hidden(text, self.secrets)
 
 
 class _Reply(NamedTuple):
@@ -110,10 +95,17 @@ class Client:
     def __init__(self, allowed: Allowed, lookup: Lookup | None = None) -> None:
         self._allowed = allowed
         self._lookup = lookup or look_up
-        self._places: dict[str, _Place] = {}
-        self._session: aiohttp.ClientSession | None = None
+        self._servers: dict[str, _Server] = {}
+        all_places = FairSlots(16 * AT_ONCE, spare=SPARE, per_owner=4 * AT_ONCE)
+        # Bodies are taken as they are: a small one could hide a very large one.
+        self._http = Http(self._connector, all_places, unpack=False)
 
-    async def score(self, target: Target, threads: Sequence[Thread]) -> list[Outcome]:
+    def _connector(self) -> aiohttp.TCPConnector:
+        # Our gates limit what is under way. No proxies: the one who connects has to be the one who looks where to.
+        resolver = Resolver(self._allowed, self._lookup)
+        return aiohttp.TCPConnector(limit=0, resolver=resolver, ttl_dns_cache=10, keepalive_timeout=30)
+
+    async def score(self, target: Target, threads: Sequence[Thread], owner: str = "") -> list[Outcome]:
         outcomes: list[Outcome | None] = [None] * len(threads)
         bodies: list[tuple[int, bytes]] = []
         for index, thread in enumerate(threads):
@@ -123,7 +115,7 @@ class Client:
                 outcomes[index] = GradingFailed("the row is nested too deeply.")
         try:
             calls = [
-                (self._call(target), bodies[start : start + target.batch_size])
+                (self._call(target, owner), bodies[start : start + target.batch_size])
                 for start in range(0, len(bodies), target.batch_size)
             ]
         except EndpointFailed as failure:
@@ -143,19 +135,19 @@ class Client:
             raise refused.failure from None
         names = ("name", "version", "description")
         if not isinstance(told, dict) or not all(isinstance(told.get(name), str) for name in names):
-            raise EndpointFailed(f"the endpoint {call.place.name} does not answer /info as a reward server does.")
+            raise EndpointFailed(f"the endpoint {call.server.name} does not answer /info as a reward server does.")
         name, version, description = (call.hide(jsontext.shorten(told[name], LONGEST_TEXT)) for name in names)
         return name, version, description
 
-    def _call(self, target: Target) -> _Call:
+    def _call(self, target: Target, owner: str = "") -> _Call:
         """Raises EndpointFailed where the address or the headers cannot be used."""
-        place = self._places.get(target.url)
-        if place is None:
-            if len(self._places) >= REMEMBERED:
-                del self._places[next(iter(self._places))]
-            place = self._places[target.url] = _Place(target.url)
+        server = self._servers.get(target.url)
+        if server is None:
+            if len(self._servers) >= REMEMBERED:
+                del self._servers[next(iter(self._servers))]
+            server = self._servers[target.url] = _Server(target.url)
         headers, secrets = _resolve(target.headers)
-        return _Call(place, self._base(target.url), headers, secrets, target.timeout_s)
+        return _Call(server, self._base(target.url), headers, tuple(secrets), target.timeout_s, owner)
 
     def _base(self, url: str) -> URL:
         base = URL(url.rstrip("/"), encoded=True)
@@ -169,12 +161,12 @@ class Client:
 
     async def _score(self, call: _Call, bodies: Sequence[bytes]) -> list[Outcome]:
         try:
-            if time.monotonic() < call.place.no_batches_until:
+            if time.monotonic() < call.server.no_batches_until:
                 return await self._score_singly(call, bodies)
             return await self._score_together(call, bodies)
         except _Refused as refused:
-            if refused.status == 404 and time.monotonic() >= call.place.no_batches_until:
-                call.place.no_batches_until = time.monotonic() + NO_BATCHES_S
+            if refused.status == 404 and time.monotonic() >= call.server.no_batches_until:
+                call.server.no_batches_until = time.monotonic() + NO_BATCHES_S
                 return await self._score_singly(call, bodies)
             if refused.status in OF_A_ROW and len(bodies) > 1:
                 middle = len(bodies) // 2
@@ -191,10 +183,10 @@ class Client:
         reply = await self._ask(call, "batch_score", body, limit)
         responses = reply.value.get("responses") if isinstance(reply.value, dict) else None
         if not isinstance(responses, list):
-            raise EndpointFailed(f"the endpoint {call.place.name} answered without a list of responses.")
+            raise EndpointFailed(f"the endpoint {call.server.name} answered without a list of responses.")
         if len(responses) != len(bodies):
             raise EndpointFailed(
-                f"the endpoint {call.place.name} answered with {len(responses)} responses to {len(bodies)} requests: "
+                f"the endpoint {call.server.name} answered with {len(responses)} responses to {len(bodies)} requests: "
                 "nobody knows which belongs to which."
             )
         seconds = reply.seconds / len(bodies)
@@ -214,79 +206,25 @@ class Client:
 
     async def _ask(self, call: _Call, path: str, body: bytes | None, limit: int, attempts: int = ATTEMPTS) -> _Reply:
         """The JSON that a server answers with. Raises EndpointFailed, or _Refused where it takes no such request."""
-        gate = call.place.gate
-        tried = 0
-        while True:
-            good = False
-            await gate.enter()
-            try:
-                if call.left_s() <= 0:
-                    raise call.late()
-                try:
-                    call.place.breaker.check()
-                except JudgeFailed as failure:
-                    raise EndpointUnresponsive(str(failure)) from None
-                reply = await self._attempt(call, path, body, limit)
-                good = True
-                return reply
-            except _Retry as retry:
-                tried += 1
-                pause = retry.pause_s
-                if pause is None:
-                    pause = FIRST_PAUSE_S * 2.0 ** (tried - 1) * random.uniform(0.5, 1.0)
-                if tried >= attempts or pause >= call.left_s():
-                    more = f" It was asked {tried} times." if tried > 1 else ""
-                    raise type(retry.failure)(f"{retry.failure}{more}") from None
-                if retry.too_much:
-                    gate.throttle(pause)
-            finally:
-                gate.leave(good=good)
-            await asyncio.sleep(pause)
+        name = call.server.name
+        sent = Request(call.base / path, body, call.headers, secrets=call.secrets)
 
-    async def _attempt(self, call: _Call, path: str, body: bytes | None, limit: int) -> _Reply:
-        place = call.place
-        started = time.perf_counter()
+        async def request() -> Request:
+            return sent
+
+        def read(answer: Answer) -> _Reply:
+            return _Reply(_understood(call, path, answer), answer.seconds)
+
+        terms = Terms(attempts, call.limit_s, call.limit_s, limit)
         try:
-            async with self._open().request(
-                "GET" if body is None else "POST",
-                call.base / path,
-                data=body,
-                headers={"Content-Type": "application/json", "Accept-Encoding": "identity", **call.headers},
-                timeout=aiohttp.ClientTimeout(total=max(0.001, call.left_s()), sock_connect=CONNECT_S),
-                allow_redirects=False,
-            ) as response:
-                data = await _read(response, limit)
-                status, headers = response.status, response.headers
-        except TimeoutError:
-            late = call.late()
-            place.breaker.failed(str(late))
-            raise late from None
-        except _TooLarge:
-            place.breaker.answered()
-            size = f"{limit >> 20} MiB"
-            raise EndpointFailed(f"the endpoint {place.name} answered with more than {size}.") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            message = call.hide(f"the endpoint {place.name}: {why_it_failed(error)}.")
-            place.breaker.failed(message)
-            raise _Retry(EndpointUnresponsive(message)) from None
-        return _Reply(_understood(call, path, status, headers, data), time.perf_counter() - started)
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            # Our gates limit what is under way. No proxies: the one who connects has to be the one who looks where to.
-            connector = aiohttp.TCPConnector(
-                limit=0, resolver=Resolver(self._allowed, self._lookup), ttl_dns_cache=10, keepalive_timeout=30
-            )
-            # Bodies are taken as they are: a small one could hide a very large one.
-            self._session = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
-            )
-        return self._session
+            return await self._http.ask(call.server, terms, call, request, read)
+        except Unanswered as failure:
+            raise EndpointUnresponsive(f"the endpoint {name}: {failure}") from None
+        except AnswerTooLarge:
+            raise EndpointFailed(f"the endpoint {name} answered with more than {limit >> 20} MiB.") from None
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._http.close()
 
 
 def _resolve(headers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -314,45 +252,19 @@ def _body(thread: Thread) -> bytes:
     return jsontext.encode({"turns": turns, "metadata": thread.metadata})
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body, but never more than we are willing to hold."""
-    if (response.content_length or 0) > limit:
-        response.close()
-        raise _TooLarge
-    data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += chunk
-        if len(data) > limit:
-            response.close()
-            raise _TooLarge
-    return bytes(data)
-
-
-def _understood(call: _Call, path: str, status: int, headers: Any, data: bytes) -> Any:
-    """The answer's JSON. Raises _Refused, _Retry or EndpointFailed."""
-    place = call.place
+def _understood(call: _Call, path: str, answer: Answer) -> Any:
+    """The answer's JSON. Raises _Refused, Retry or EndpointFailed."""
+    name, status, data = call.server.name, answer.status, answer.data
     if status == 200:
-        place.breaker.answered()
         try:
             return decode(data)
         except ValueError as error:
             shown = jsontext.quote(call.hide(data[:200].decode("utf-8", "replace")))
-            raise EndpointFailed(f"the endpoint {place.name} answered with {shown}: {error}.") from None
+            raise EndpointFailed(f"the endpoint {name} answered with {shown}: {error}.") from None
     said = jsontext.shorten(call.hide(" ".join(data[:2000].decode("utf-8", "replace").split())), 300)
-    message = f"the endpoint {place.name} answered /{path} with {status}: {said or 'nothing'}"
+    told = f"answered /{path} with {status}: {said or 'nothing'}"
     if status in RETRIED:
-        if status == 429:
-            place.breaker.answered()  # it lives
-        else:
-            place.breaker.failed(message)
-        raise _Retry(EndpointUnresponsive(message), _pause_s(headers), too_much=status in (429, 503))
-    place.breaker.answered()
+        raise Retry(f"it {told}", answer.headers, too_much=status in (429, 503), lives=status == 429)
     if 300 <= status < 400:
-        message = f"the endpoint {place.name} answered {status} and points elsewhere; redirects are not followed."
-    raise _Refused(status, EndpointFailed(message))
-
-
-def _pause_s(headers: Mapping[str, str]) -> float | None:
-    """What the server asks for, and a little more: those who were turned away together do not come back together."""
-    asked = asked_pause_s(headers)
-    return None if asked is None else asked + random.uniform(0.0, 0.1)
+        told = f"answered {status} and points elsewhere; redirects are not followed."
+    raise _Refused(status, EndpointFailed(f"the endpoint {name} {told}"))

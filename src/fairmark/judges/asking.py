@@ -16,7 +16,7 @@ from fairmark.judges.vectors import Vectors
 
 
 class AskingJudge:
-    """Answers questions by asking models. Lives on one event loop."""
+    """Answers questions by asking models. Lives on one event loop. `owner` is who asks: owners share a model fairly."""
 
     def __init__(self, registry: Registry, sender: Sender, cache: Cache) -> None:
         self._registry = registry
@@ -26,7 +26,9 @@ class AskingJudge:
         self._models: dict[str, Model] = {}
         self._under_way: dict[bytes, asyncio.Future[Judgement | None]] = {}
 
-    async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
+    async def ask(
+        self, questions: Sequence[Question], budget: Budget | None, owner: str = ""
+    ) -> list[Judgement | NotGraded]:
         answers: list[Judgement | NotGraded | None] = [None] * len(questions)
         asked: list[tuple[int, Model, bytes]] = []
         for index, question in enumerate(questions):
@@ -42,20 +44,24 @@ class AskingJudge:
             answers[index] = _known(model, questions[index], known[key]) if key in known else None
             if answers[index] is None:
                 unknown.append((index, model, key))
-        found = await asyncio.gather(*(self._answer(questions[i], model, key, budget) for i, model, key in unknown))
+        found = await asyncio.gather(
+            *(self._answer(questions[i], model, key, budget, owner) for i, model, key in unknown)
+        )
         for (index, _, _), answer in zip(unknown, found, strict=True):
             answers[index] = answer
         return [answer for answer in answers if answer is not None]
 
-    async def complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
-        return await asyncio.gather(*(self._complete(prompt, budget) for prompt in prompts))
+    async def complete(
+        self, prompts: Sequence[Prompt], budget: Budget | None, owner: str = ""
+    ) -> list[Completion | NotGraded]:
+        return await asyncio.gather(*(self._complete(prompt, budget, owner) for prompt in prompts))
 
-    async def _complete(self, prompt: Prompt, budget: Budget | None) -> Completion | NotGraded:
+    async def _complete(self, prompt: Prompt, budget: Budget | None, owner: str) -> Completion | NotGraded:
         try:
             model = self._model(prompt.model, budget)
             if budget is not None:
                 budget.check()
-            completion = await self._chat.complete(model, prompt, Tab(None if budget is None else budget.check))
+            completion = await self._chat.complete(model, prompt, _tab(budget, owner))
         except JudgeFailed as failure:
             return Completion({}, failure=failure)
         except NotGraded as spent:
@@ -64,8 +70,8 @@ class AskingJudge:
             budget.spend(completion.usage, completion.cost)
         return completion
 
-    async def embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
-        return await self._vectors.embed(self._model(model, budget), texts, budget)
+    async def embed(self, model: str, texts: Sequence[str], budget: Budget | None, owner: str = "") -> Embedded:
+        return await self._vectors.embed(self._model(model, budget), texts, budget, owner)
 
     def _model(self, name: str, budget: Budget | None) -> Model:
         model = self._models.get(name)
@@ -80,7 +86,7 @@ class AskingJudge:
         return model
 
     async def _answer(
-        self, question: Question, model: Model, key: bytes, budget: Budget | None
+        self, question: Question, model: Model, key: bytes, budget: Budget | None, owner: str
     ) -> Judgement | NotGraded:
         # The same question may be on its way already; then its answer serves both, and is paid for once.
         while (other := self._under_way.get(key)) is not None:
@@ -92,8 +98,7 @@ class AskingJudge:
         try:
             if budget is not None:
                 budget.check()
-            tab = Tab(None if budget is None else budget.check)
-            judgement = await self._chat.ask(model, question, tab)
+            judgement = await self._chat.ask(model, question, _tab(budget, owner))
         except NotGraded as spent:
             return spent
         finally:
@@ -105,6 +110,10 @@ class AskingJudge:
         if judgement.failure is None:
             self._cache.keep({key: _kept(judgement)})
         return judgement
+
+
+def _tab(budget: Budget | None, owner: str) -> Tab:
+    return Tab(None if budget is None else budget.check, owner)
 
 
 def _key(model: Model, question: Question) -> bytes:

@@ -71,6 +71,7 @@ class Chat:
                     messages = _sent_back(messages, said.output, str(wrong), question)
                     mended = True
         except GradingFailed as error:
+            error.args = (model.provider.hide(str(error)),)  # it may quote what the judge said
             failure = error
         sampled = reply.get("model")
         return Judgement(

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING
 
 from fairmark.errors import NotGraded
 from fairmark.judgement import Judgement
-from fairmark.judges.base import Budget, Completion, Embedded, Judge, Prompt, Question
+from fairmark.judges.base import Budget, Completion, Embedded, Prompt, Question
 
 if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
+    from fairmark.judges.asking import AskingJudge
     from fairmark.judges.local import LocalModels
     from fairmark.judges.models import Provider
     from fairmark.settings import Settings
 
 
+_opened: "tuple[int, AskingJudge] | None" = None
+
+
 class ChosenJudge:
     """Opens the real one on first use and hands everything on to it. It may be used from any event loop."""
 
-    def __init__(self) -> None:
-        self._opened: tuple[int, Judge] | None = None
+    def __init__(self, owner: str = "") -> None:
+        """`owner`: who asks. Owners share the places of each model fairly."""
+        self._owner = owner
 
     async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
         from fairmark.work import eventloop
@@ -36,21 +41,24 @@ class ChosenJudge:
         return await eventloop.on_own_loop(self._embed(model, texts, budget))
 
     async def _ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:
-        return await self._open().ask(questions, budget)
+        return await opened().ask(questions, budget, self._owner)
 
     async def _complete(self, prompts: Sequence[Prompt], budget: Budget | None) -> list[Completion | NotGraded]:
-        return await self._open().complete(prompts, budget)
+        return await opened().complete(prompts, budget, self._owner)
 
     async def _embed(self, model: str, texts: Sequence[str], budget: Budget | None) -> Embedded:
-        return await self._open().embed(model, texts, budget)
+        return await opened().embed(model, texts, budget, self._owner)
 
-    def _open(self) -> Judge:
-        # A forked child must not use its parent's connections.
-        if self._opened is None or self._opened[0] != os.getpid():
-            from fairmark.settings import settings
 
-            self._opened = (os.getpid(), open_judge(settings()))
-        return self._opened[1]
+def opened() -> "AskingJudge":
+    """The judge of this process. To be called on the process's own event loop. Raises InvalidSettings."""
+    global _opened
+    # A forked child must not use its parent's connections.
+    if _opened is None or _opened[0] != os.getpid():
+        from fairmark.settings import settings
+
+        _opened = (os.getpid(), open_judge(settings()))
+    return _opened[1]
 
 
 class _Embedded:
@@ -70,7 +78,7 @@ class _Embedded:
         return Provider(LOCAL, base_url, headers={"Authorization": f"Bearer {key}"}, secrets=(key,))
 
 
-def open_judge(given: "Settings") -> Judge:
+def open_judge(given: "Settings") -> "AskingJudge":
     """The judge that the settings describe. Must be called on the event loop that it is to live on."""
     import atexit
 

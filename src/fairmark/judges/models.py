@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from fairmark import jsontext
 from fairmark.errors import JudgeFailed
 from fairmark.judgement import Usage
+from fairmark.outbound.secrets import hidden
 from fairmark.settings import FILE, InvalidSettings, read_tables
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -42,7 +43,7 @@ class Provider:
     kind: Literal["openai", "azure", "local"] = "openai"
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """Values that must never be shown."""
+    """Values that must stand in no message and no log."""
     api_version: str = AZURE_VERSION
 
     @property
@@ -64,10 +65,8 @@ class Provider:
         return f"{base}/models" if self.kind != "azure" else f"{base}/openai/models?api-version={self.api_version}"
 
     def hide(self, text: str) -> str:
-        """The text without our secrets, which servers like to repeat in their errors."""
-        for secret in sorted(self.secrets, key=len, reverse=True):  # one may be the beginning of another
-            text = text.replace(secret, "***")
-        return text
+        """A message to people without our secrets, which servers like to repeat in their errors."""
+        return hidden(text, self.secrets)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Vectors:
         self._sender = sender
         self._cache = cache
 
-    async def embed(self, model: Model, texts: Sequence[str], budget: Budget | None) -> Embedded:
+    async def embed(self, model: Model, texts: Sequence[str], budget: Budget | None, owner: str = "") -> Embedded:
         """The vectors of the texts. Raises JudgeFailed, or NotGraded where the budget is spent."""
         keys = [key_of("embedding", model.key, text) for text in texts]
         known = self._cache.find(list(dict.fromkeys(keys)))
@@ -37,7 +37,7 @@ class Vectors:
             if isinstance(kept, bytes) and kept and len(kept) % 4 == 0:
                 vectors[key] = array("f", kept)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
-        batches = [self._batch(model, some, budget) for some in _batches(missing)]
+        batches = [self._batch(model, some, budget, owner) for some in _batches(missing)]
         # All of them come to their end: what one batch has brought is kept and counted, whatever becomes of another.
         answers = await asyncio.gather(*batches, return_exceptions=True)
         usage, requests, name = NO_USAGE, 0, model.real_name
@@ -55,9 +55,9 @@ class Vectors:
         return Embedded([vectors[key] for key in keys], name, usage, model.cost(usage), requests)
 
     async def _batch(
-        self, model: Model, texts: dict[bytes, str], budget: Budget | None
+        self, model: Model, texts: dict[bytes, str], budget: Budget | None, owner: str
     ) -> "tuple[dict[bytes, array[float]], str | None, Tab]":
-        tab = Tab(None if budget is None else budget.check)
+        tab = Tab(None if budget is None else budget.check, owner)
         tab.begin()
         body = {"model": model.real_name, "input": list(texts.values()), "encoding_format": "base64"}
         reply = await self._sender.post(model, "embeddings", body, tab)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import ssl
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -12,6 +13,11 @@ import aiohttp
 def why_it_failed(error: Exception) -> str:
     """Of aiohttp's errors, what a person can do something with."""
     match error:
+        case aiohttp.ClientConnectorSSLError() if _speaks_no_tls(error):
+            return f"{error.host}:{error.port} does not speak TLS: its address begins with http://, not with https://"
+        case aiohttp.ClientConnectorCertificateError():
+            wrong = getattr(error.certificate_error, "verify_message", error.certificate_error)
+            return f"the certificate of {error.host}:{error.port} is not good ({wrong})"
         case aiohttp.ClientConnectorError():
             number = error.os_error.errno or 0
             why = os.strerror(number) if number > 0 else error.os_error.strerror or error.os_error
@@ -22,6 +28,17 @@ def why_it_failed(error: Exception) -> str:
             return "the connection was cut in the middle of the answer"
         case _:
             return str(error) or type(error).__name__
+
+
+def will_not_pass(error: Exception) -> bool:
+    """Whether asking again would get the same: it is the address or the certificate that is wrong."""
+    return isinstance(error, aiohttp.InvalidURL | aiohttp.ClientSSLError)
+
+
+def _speaks_no_tls(error: aiohttp.ClientConnectorSSLError) -> bool:
+    why = error.os_error
+    reasons = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # as OpenSSL's versions call it
+    return isinstance(why, ssl.SSLError) and why.reason in reasons
 
 
 def asked_pause_s(headers: Mapping[str, str]) -> float | None:

@@ -2,61 +2,61 @@
 for one that does not answer at all."""
 
 import asyncio
+import logging
 import math
 import time
-from collections import deque
 
-from fairmark.errors import JudgeFailed
+from fairmark.work.bucket import Bucket
+from fairmark.work.fair import FairSlots
+
+log = logging.getLogger("fairmark.outbound")
 
 
 class Gate:
     """Lets questions through: so many at once, so many and so many tokens a minute, none during a pause.
 
-    When the server says that it is too much, fewer go at once; each success lets a fraction more. First come, first
-    served.
+    Owners share it fairly: whoever has the fewest inside is next, and `spare` places beyond the limit are for those who
+    have none. Among the questions of one owner it is first come, first served. When the server says that it is too
+    much, fewer go at once; each success lets a fraction more.
     """
 
     def __init__(
-        self, most: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
+        self,
+        most: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        spare: int = 0,
     ) -> None:
         self._most = max(1, most)
         self._limit = float(self._most)
-        self._inside = 0
-        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+        self._places = FairSlots(self._most, spare=spare)
+        self._front = FairSlots(1)
+        """Who has a place and waits for a rate or the end of a pause: one does, the others wait behind."""
         self._paused_until = 0.0
         self._throttled_at = -math.inf
-        self._requests = _Rate(requests_per_minute)
-        self._tokens = _Rate(tokens_per_minute)
-        self._timer: asyncio.TimerHandle | None = None
+        self._requests = Bucket.evenly(requests_per_minute)
+        self._tokens = Bucket.evenly(tokens_per_minute)
 
-    async def enter(self, tokens: float = 0.0) -> None:
+    async def enter(self, tokens: float = 0.0, owner: str = "") -> None:
         """Waits for a place. Each must be left."""
-        if not self._waiting and self._inside < int(self._limit) and self._delay(tokens) <= 0:
-            self._take(tokens)
-            return
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append((place, tokens))
-        self._let_in()
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self.leave()
-            else:
-                self._let_in()  # somebody smaller may have waited behind
-            raise
+        if not self._places.try_enter(owner):
+            await self._places.enter(owner)
+        if self._front.holding or self._delay(tokens) > 0:
+            try:
+                async with self._front.turn(owner):
+                    while (delay := self._delay(tokens)) > 0:
+                        await asyncio.sleep(delay)
+                    self._pay(tokens)
+            except asyncio.CancelledError:
+                self._places.leave(owner)
+                raise
+        else:
+            self._pay(tokens)
 
-    def leave(self, *, good: bool = False) -> None:
-        self._inside -= 1
+    def leave(self, owner: str = "", *, good: bool = False) -> None:
         if good and self._limit < self._most:
-            self._limit = min(self._most, self._limit + 1 / self._limit)
-        self._let_in()
-
-    async def __aenter__(self) -> None:
-        await self.enter()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.leave()
+            self._set_limit(min(self._most, self._limit + 1 / self._limit))
+        self._places.leave(owner)
 
     def correct(self, tokens: float) -> None:
         """What a question turned out to need beyond what was said when it went in."""
@@ -69,95 +69,90 @@ class Gate:
         # Many questions under way are told the same; that is one message.
         if now - self._throttled_at > 1.0:
             self._throttled_at = now
-            self._limit = max(1.0, min(self._limit, self._inside) * 0.7)
+            self._set_limit(max(1.0, min(self._limit, self._places.holding) * 0.7))
+
+    def _set_limit(self, limit: float) -> None:
+        self._limit = limit
+        if self._places.total != int(limit):
+            self._places.total = int(limit)
 
     def _delay(self, tokens: float) -> float:
         now = time.monotonic()
         return max(self._paused_until - now, self._requests.delay(1.0, now), self._tokens.delay(tokens, now))
 
-    def _take(self, tokens: float) -> None:
-        self._inside += 1
+    def _pay(self, tokens: float) -> None:
         self._requests.take(1.0)
         self._tokens.take(tokens)
 
-    def _let_in(self) -> None:
-        while self._waiting:
-            place, tokens = self._waiting[0]
-            if not place.done():
-                if self._inside >= int(self._limit):
-                    return
-                delay = self._delay(tokens)
-                if delay > 0:
-                    self._wake_in(delay)
-                    return
-                self._take(tokens)
-                place.set_result(None)
-            self._waiting.popleft()
-
-    def _wake_in(self, delay: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(delay, self._let_in)
-
-
-class _Rate:
-    """A bucket that fills evenly. It holds what may go within a second, so that the first do not wait."""
-
-    __slots__ = ("_a_second", "_at", "_level", "_most")
-
-    def __init__(self, a_minute: float | None) -> None:
-        self._a_second = a_minute / 60 if a_minute else 0.0
-        self._level = self._most = max(1.0, self._a_second)
-        self._at = time.monotonic()
-
-    def delay(self, amount: float, now: float) -> float:
-        """Seconds until there is enough. More than the bucket holds goes when it is full, and is then owed."""
-        if not self._a_second:
-            return 0.0
-        self._level = min(self._most, self._level + (now - self._at) * self._a_second)
-        self._at = now
-        missing = min(amount, self._most) - self._level
-        return missing / self._a_second if missing > 1e-6 else 0.0  # what rounding leaves is nothing to wait for
-
-    def take(self, amount: float) -> None:
-        if self._a_second:
-            self._level -= amount
-
 
 class Breaker:
-    """Knows when an endpoint is dead: many failures in a row, over some time, and no answer between them.
+    """Knows when a server is dead: it failed on many different questions, over some time, and answered none between.
 
-    Then questions fail at once instead of waiting one by one; after a pause the next are tried again.
+    Then nobody asks it but one every few seconds, who tries; the others wait until it answers again. The same question
+    counts once, however often it is asked: it may be the question that the server cannot bear.
     """
 
     FAILURES = 10
     OVER_S = 3.0
-    PAUSE_S = 15.0
+    PAUSE_S = 5.0
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._failures = 0
+        self._failed: set[int] = set()
         self._since = 0.0
-        self._open_until = 0.0
         self._last = ""
+        self._tried_at = 0.0
+        self._closed: asyncio.Event | None = None
+        """While it is open: set when the server answers again."""
 
-    def check(self) -> None:
-        """Raises JudgeFailed where the endpoint is given up for now."""
-        if self._open_until and time.monotonic() < self._open_until:
-            raise JudgeFailed(
-                f"{self._where} did not answer {self._failures} times in a row, so it is not asked for "
-                f"{self.PAUSE_S:g} s. The last time: {self._last}"
-            )
+    @property
+    def is_open(self) -> bool:
+        return self._closed is not None
+
+    @property
+    def why(self) -> str:
+        return (
+            f"the server answered none of the last {len(self._failed)} different questions, so that only one every "
+            f"{self.PAUSE_S:g} s is sent there. The last time: {self._last}"
+        )
+
+    async def passed(self, within_s: float) -> bool:
+        """Waits until the server may be asked; true for the one who tries whether it answers again. Raises TimeoutError
+        where that takes longer than there is time."""
+        ends_at = time.monotonic() + within_s
+        while (closed := self._closed) is not None:
+            now = time.monotonic()
+            if now >= ends_at:
+                raise TimeoutError
+            if now - self._tried_at >= self.PAUSE_S:
+                self._tried_at = now  # who gives up meanwhile is followed by the next after another pause
+                return True
+            pause_s = min(ends_at, self._tried_at + self.PAUSE_S) - now
+            try:
+                async with asyncio.timeout(pause_s):
+                    await closed.wait()
+            except TimeoutError:
+                continue
+        return False
 
     def answered(self) -> None:
-        self._failures = 0
-        self._open_until = 0.0
+        if self._failed:
+            self._failed.clear()
+        if self._closed is not None:
+            log.warning("%s answers again.", self._where)
+            self._closed.set()
+            self._closed = None
 
-    def failed(self, how: str) -> None:
+    def failed(self, question: int, how: str) -> None:
+        """`question` is equal for equal questions."""
         now = time.monotonic()
-        if not self._failures:
+        if not self._failed:
             self._since = now
-        self._failures += 1
         self._last = how
-        if self._failures >= self.FAILURES and now - self._since >= self.OVER_S:
-            self._open_until = now + self.PAUSE_S
+        if len(self._failed) < self.FAILURES:
+            self._failed.add(question)
+        if self._closed is not None:
+            self._tried_at = now
+        elif len(self._failed) >= self.FAILURES and now - self._since >= self.OVER_S:
+            self._closed, self._tried_at = asyncio.Event(), now
+            log.warning("%s does not answer. What is to be asked there waits. The last time: %s", self._where, how)

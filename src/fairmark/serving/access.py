@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from fairmark.errors import ApiError
+from fairmark.work.bucket import Bucket
 
 REMEMBERED_S = 2.0
 """How long a key's answer is remembered: a revoked key works at most this much longer."""
@@ -40,28 +41,6 @@ class Sessions(Protocol):
     async def find(self, token: str) -> Key | None: ...
 
 
-class Bucket:
-    """Requests a minute: as many at once after a pause, then one for each share of the minute."""
-
-    __slots__ = ("_left", "_per_s", "_size", "_when")
-
-    def __init__(self, per_minute: int) -> None:
-        self._size = float(per_minute)
-        self._per_s = per_minute / 60
-        self._left = self._size
-        self._when = time.monotonic()
-
-    def wait_s(self) -> float:
-        """Takes one and gives 0, or how long to wait for the next."""
-        now = time.monotonic()
-        self._left = min(self._size, self._left + (now - self._when) * self._per_s)
-        self._when = now
-        if self._left >= 1:
-            self._left -= 1
-            return 0.0
-        return (1 - self._left) / self._per_s
-
-
 class Visitor:
     """Whoever a key belongs to."""
 
@@ -70,11 +49,13 @@ class Visitor:
     def __init__(self, project: str, key_id: str | None, per_minute: int) -> None:
         self.project = project
         self.key_id = key_id
-        self._bucket = Bucket(per_minute) if per_minute else None
+        # As many at once after a pause, then one for each share of the minute.
+        self._bucket = Bucket(per_minute, holds=per_minute)
 
     def knock(self) -> None:
         """Raises 429 where this key has knocked too often."""
-        wait_s = self._bucket.wait_s() if self._bucket else 0.0
+        wait_s = self._bucket.delay(1.0, time.monotonic())
+        self._bucket.take(0.0 if wait_s else 1.0)
         if wait_s:
             raise ApiError(
                 429,
