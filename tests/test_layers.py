@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 
 # From the bottom up; "" is the package's public names.
 ROOMS = """
-    errors jsontext row references settings text metrics spec judgement result
+    errors outfile jsontext row references settings text metrics spec judgement result
     outbound work apart judges endpoints sandbox context graders plugin parse
     store registry run  client data evaluation  evals serving web server rewardserver cli
 """.split()
