@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -170,6 +171,76 @@ def test_an_existing_results_file_is_not_replaced_unasked(fairmark: Run, tmp_pat
     assert len(lines(out)) == 24
 
 
+@pytest.mark.parametrize("way", ["itself", "relative", "symlink", "hardlink", "stdin", "resume", "grader"])
+def test_the_data_is_never_the_output(fairmark: Run, tmp_path: Path, way: str) -> None:
+    source = Path(data(tmp_path / "d.jsonl"))
+    before = source.read_bytes()
+    grader = tmp_path / "grader.json"
+    grader.write_text(EXACT)
+    out = {"relative": Path("./d.jsonl"), "grader": grader}.get(way, source)
+    if way in ("symlink", "hardlink"):
+        out = tmp_path / "other.jsonl"
+        out.symlink_to(source) if way == "symlink" else out.hardlink_to(source)
+    arguments = ["--grader", str(grader), "-o", str(out), "--resume" if way == "resume" else "--overwrite"]
+    if way == "stdin":
+        command = f"{Path(sys.executable).parent / 'fairmark'} eval - {shlex.join(arguments)} < {source}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT)
+    else:
+        done = fairmark("eval", str(source), *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{out}: this is the file that is read" in done.stderr
+    assert source.read_bytes() == before
+    assert grader.read_text() == EXACT
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_an_old_results_file_stays_until_the_new_one_is_whole(fairmark: Run, tmp_path: Path) -> None:
+    source, out, partial = tmp_path / "d.jsonl", tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
+    out.write_text("precious\n")
+    source.write_text('{"a": "1", "sample": "1"}\nnonsense\n{"a": "3", "sample": "3"}\n')
+    arguments = ["eval", str(source), "--grader", EXACT, "-o", str(out)]
+    done = fairmark(*arguments, "--overwrite")
+    assert done.returncode == 2
+    assert f"What was graded is in {partial}, and {out} is as it was. Go on with:\n  fairmark eval " in done.stderr
+    assert out.read_text() == "precious\n"
+    assert rewards(partial) == [(1, 1.0)]
+    out.unlink()
+    done = fairmark(*arguments)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"{partial}: exists already. --resume goes on with it, --overwrite replaces it.\n",
+    )
+    done = fairmark(*arguments, "--resume", "--skip-bad-rows")
+    assert done.returncode == 0
+    assert rewards(out) == [(1, 1.0), (3, 1.0)]
+    assert not partial.exists()
+
+
+def test_a_run_that_was_killed_goes_on(fairmark: Run, tmp_path: Path) -> None:
+    """What a killed process leaves: the part that was written, with half a line at its end, and what was there before."""
+    source, out, partial = data(tmp_path / "d.jsonl"), tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
+    arguments = ["eval", source, "--grader", EXACT, "-o", str(out)]
+    fairmark(*arguments)
+    whole = out.read_bytes()
+    partial.write_bytes(whole[: len(whole) // 2])
+    out.write_text("the results of another day\n")
+    done = fairmark(*arguments, "--resume")
+    assert done.returncode == 0
+    assert "from before" in done.stdout
+    assert [row for row, _ in rewards(out)] == list(range(1, 11))
+    assert not partial.exists()
+
+
+def test_a_link_as_output_stays_one_and_a_device_is_written_to(fairmark: Run, tmp_path: Path) -> None:
+    link, real = tmp_path / "link.jsonl", tmp_path / "real.jsonl"
+    link.symlink_to(real)
+    assert fairmark("eval", *CAPITALS, "-o", str(link)).returncode == 0
+    assert link.is_symlink()
+    assert len(lines(real)) == 24
+    assert fairmark("eval", *CAPITALS, "-o", "/dev/null").returncode == 0
+    assert Path("/dev/null").is_char_device()
+
+
 def test_python_and_function_graders_work_on_files(fairmark: Run, tmp_path: Path) -> None:
     python = tmp_path / "length.json"
     source = "def grade(sample, item):\n    print(item['a'])\n    return 10 / (int(sample['output_text']) - 3)"
@@ -238,7 +309,8 @@ def test_ctrl_c_keeps_what_was_graded_and_says_how_to_go_on(fairmark: Run, tmp_p
         assert process.stderr
         deadline = time.monotonic() + 60
         number = 0
-        while not (out.exists() and out.stat().st_size) and time.monotonic() < deadline:
+        partial = out.with_name("out.jsonl.partial")
+        while not (partial.exists() and partial.stat().st_size) and time.monotonic() < deadline:
             for _ in range(500):
                 number += 1
                 process.stdin.write(json.dumps({"a": str(number), "sample": str(number)}).encode() + b"\n")
@@ -271,7 +343,7 @@ def test_results_that_cannot_be_written_are_a_clear_error(fairmark: Run, tmp_pat
     (tmp_path / "file").write_text("")
     done = fairmark("eval", *CAPITALS, "-o", str(tmp_path / "file" / "out.jsonl"))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"{tmp_path}/file/out.jsonl: ")
+    assert done.stderr.startswith(f"{tmp_path}/file/out.jsonl.partial: ")
     done = fairmark("eval", *CAPITALS, "-o", "/dev/full", "--overwrite")
     assert (done.returncode, done.stderr) == (
         2,

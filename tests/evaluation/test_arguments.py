@@ -139,3 +139,15 @@ def test_a_callable_without_a_signature_is_refused() -> None:
 
     with pytest.raises(fairmark.EvaluationFailed, match=r'evaluators\["e"\]: Python cannot tell its parameters'):
         evaluate(evaluators={"e": Opaque()})
+
+
+@pytest.mark.parametrize("way", ["itself", "symlink", "hardlink"])
+def test_the_data_is_never_the_output(tmp_path: Path, way: str) -> None:
+    data = tmp_path / "d.jsonl"
+    data.write_text('{"a": 1}\n')
+    out = data if way == "itself" else tmp_path / "other"
+    if way != "itself":
+        out.symlink_to(data) if way == "symlink" else out.hardlink_to(data)
+    with pytest.raises(fairmark.EvaluationFailed, match="this is the file that is read"):
+        fairmark.evaluate(data=data, evaluators={"one": lambda **row: 1.0}, output_path=out)
+    assert data.read_text() == '{"a": 1}\n'

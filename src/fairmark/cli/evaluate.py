@@ -15,11 +15,12 @@ from fairmark.cli import exits, inputs
 from fairmark.cli.progress import RowProgress
 from fairmark.data import report
 from fairmark.data.dataset import DataFile, DataRow
-from fairmark.data.results import ResultsFile, StoredRow, fingerprint, stored_rows
+from fairmark.data.results import PARTIAL, ResultsFile, StoredRow, fingerprint, stopped, stored_rows
 from fairmark.data.runner import run
 from fairmark.data.tally import Tally
 from fairmark.errors import InvalidData
 from fairmark.judges.base import Budget
+from fairmark.outfile import refuse_input
 from fairmark.spec import GraderSpec
 
 
@@ -68,9 +69,12 @@ def command(
     """
     budget = _budget(budget_tokens, budget_dollars)
     graders = _labelled(grader)
+    if output not in {None, "-"}:
+        refuse_input(output, [sys.stdin.fileno() if data == "-" else data, *grader])
     job = _Job(DataFile(data), graders, skip_bad_rows, Console(stderr=True))
     results = _open_results(job, output, resume, overwrite)
     started = time.monotonic()
+    whole = False
     try:
         with RowProgress(job.stderr) as progress:
             for row, graded in run(job.rows(), graders, workers, budget):
@@ -78,12 +82,15 @@ def command(
                     results.write(row, graded)
                 job.tally.add(graded)
                 progress.update(job.tally.rows, job.data.share_read)
+        whole = True
     except KeyboardInterrupt:
-        _tell_how_to_go_on(job, output)
+        typer.echo(f"\nStopped after {job.tally.rows:,} rows.", err=True)
         raise
     finally:
         if results:
-            results.close()
+            results.close(whole=whole)
+            if not whole:
+                _tell_how_to_go_on(results, output, sys.exc_info()[0] is KeyboardInterrupt)
     _summarise(job, output, time.monotonic() - started)
     _exit_by(job.tally, fail_under)
 
@@ -155,9 +162,9 @@ def _open_results(job: _Job, output: str | None, resume: bool, overwrite: bool) 
         if resume:
             raise InvalidData("--resume needs --output: the results file of the run to go on with.")
         return None
-    if resume and output != "-" and Path(output).exists():
-        again = job.go_on_after(stored_rows(output, mark))
-        return ResultsFile.replace(output, mark) if again else ResultsFile.reopen(output, mark)
+    if resume and output != "-" and Path(stopped(output)).exists():
+        again = job.go_on_after(stored_rows(stopped(output), mark))
+        return ResultsFile.go_on(output, mark, again=again)
     return ResultsFile.create(output, mark, stdout=sys.stdout.buffer, overwrite=overwrite)
 
 
@@ -170,11 +177,15 @@ def _budget(tokens: int | None, dollars: float | None) -> Budget | None:
         raise InvalidData(f"--budget-dollars: found {dollars}. It takes a number, 0 or more.") from None
 
 
-def _tell_how_to_go_on(job: _Job, output: str | None) -> None:
-    typer.echo(f"\nStopped after {job.tally.rows:,} rows.", err=True)
-    if output not in {None, "-"}:
-        words = [word for word in sys.argv[1:] if word not in {"--overwrite", "--resume"}]
-        typer.echo(f"They are in {output}. Go on with:\n  fairmark {shlex.join(words)} --resume", err=True)
+def _tell_how_to_go_on(results: ResultsFile, output: str | None, asked: bool) -> None:
+    """Where a run stopped, as its user asked, or for something that is told already."""
+    is_partial = results.path.endswith(PARTIAL)
+    if results.path == "-" or not (asked or is_partial):
+        return
+    where = f"{results.path}, and {output} is as it was" if is_partial else output
+    words = [word for word in sys.argv[1:] if word not in {"--overwrite", "--resume"}]
+    told = "They are" if asked else "What was graded is"
+    typer.echo(f"{told} in {where}. Go on with:\n  fairmark {shlex.join(words)} --resume", err=True)
 
 
 def _summarise(job: _Job, output: str | None, seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from fairmark.cli import inputs
 from fairmark.cli.database import Db, with_store
 from fairmark.cli.tables import show_table, time_text
 from fairmark.errors import DuplicateKey, InvalidData, InvalidGrader, LockedGrader, Problem
+from fairmark.outfile import write_whole
 
 if TYPE_CHECKING:
     from fairmark.store import Grader, Store
@@ -108,7 +108,7 @@ def export(
         sys.stdout.write(text)
         return
     try:
-        Path(output).write_text(text, "utf-8")
+        write_whole(output, text.encode())
     except OSError as error:
         raise InvalidData.unusable(output, error) from None
 

@@ -1,4 +1,7 @@
-"""The results file: one line of JSON a row, in the order of the data, readable again to go on where a run stopped."""
+"""The results file: one line of JSON a row, in the order of the data, readable again to go on where a run stopped.
+
+It is written beside, under its name with `.partial` behind it, and renamed when it is whole.
+"""
 
 import hashlib
 import os
@@ -14,9 +17,12 @@ import msgspec
 from fairmark import jsontext
 from fairmark.data.dataset import DataRow
 from fairmark.errors import InvalidData
+from fairmark.outfile import adopt_mode, is_special
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
 
+PARTIAL = ".partial"
+"""What a results file has behind its name until it is whole."""
 FLUSH_EVERY_S = 0.5
 """What a crash of the machine can cost; what was flushed survives the process."""
 
@@ -63,26 +69,46 @@ def fingerprint(graders: Mapping[str, GraderSpec]) -> str:
 class ResultsFile:
     """Writes results, and reads those of an interrupted run. `-` is standard output."""
 
-    def __init__(self, path: str, stream: IO[bytes], graders: str, before: "_Before | None" = None) -> None:
-        self._path = path
+    def __init__(
+        self, path: str, stream: IO[bytes], graders: str, before: "_Before | None" = None, target: Path | None = None
+    ) -> None:
+        self.path = path
+        """Where the results are now."""
         self._stream = stream
         self._graders = graders
         self._before = before
+        self._target = target
         self._flushed = time.monotonic()
 
     @classmethod
     def create(cls, path: str, graders: str, *, stdout: IO[bytes], overwrite: bool) -> "ResultsFile":
-        """A new file. An old one is only replaced when the caller says so."""
+        """A new file. An old one is only replaced when the caller says so, and not before the new one is whole."""
         if path == "-":
             return cls(path, stdout, graders)
-        if not overwrite and Path(path).exists():
-            raise InvalidData(f"{path}: exists already. --resume goes on with it, --overwrite replaces it.")
-        return cls(path, _open(path, "wb"), graders)
+        if is_special(Path(path)):
+            return cls(path, _open(path, "wb"), graders)
+        target = Path(path).resolve()
+        partial = _partial(path)
+        for there in (path, partial):
+            if not overwrite and Path(there).exists():
+                raise InvalidData(f"{there}: exists already. --resume goes on with it, --overwrite replaces it.")
+        stream = _open(partial, "wb")
+        adopt_mode(Path(partial), target)
+        return cls(partial, stream, graders, target=target)
 
     @classmethod
-    def reopen(cls, path: str, graders: str) -> "ResultsFile":
-        """The file of an interrupted run, to be written on; a last line that was cut off is dropped."""
-        stream = _open(path, "r+b")
+    def go_on(cls, path: str, graders: str, *, again: bool) -> "ResultsFile":
+        """The file of an interrupted run, to be written on, where `stopped` found it.
+
+        `again`: rows of it that were skipped are graded again. They come where they were, between the others, and the
+        old file stays until the new one holds as much. Else a last line that was cut off is dropped.
+        """
+        where = stopped(path)
+        target = Path(path).resolve() if where != path else None
+        if again:
+            before = _Before(where)
+            return cls(where, before.new, graders, before, target)
+        stream = _open(where, "r+b")
         end = stream.seek(0, os.SEEK_END)
         while end > 0:
             start = max(0, end - 65536)
@@ -94,16 +120,7 @@ class ResultsFile:
             end = start
         stream.truncate(end)
         stream.seek(end)
-        return cls(path, stream, graders)
-
-    @classmethod
-    def replace(cls, path: str, graders: str) -> "ResultsFile":
-        """The file of a run whose skipped rows are graded again: they come where they were, between the others.
-
-        The old file stays until the new one holds as much.
-        """
-        before = _Before(path)
-        return cls(path, before.new, graders, before)
+        return cls(where, stream, graders, target=target)
 
     def write(self, row: DataRow, results: Mapping[str, Result]) -> None:
         line = jsontext.encode(
@@ -124,14 +141,21 @@ class ResultsFile:
                 self._stream.flush()
                 self._flushed = now
 
-    def close(self) -> None:
+    def close(self, *, whole: bool) -> None:
+        """The results take their own name where they are whole, and also where nothing has that name.
+
+        What stopped short of that leaves an older file as it is.
+        """
         with self._writing():
             if self._before is not None:
                 self._before.copy_until(None)
-            if self._path == "-":
+            if self.path == "-":
                 self._stream.flush()
-            else:
-                self._stream.close()
+                return
+            self._stream.close()
+            if self._target is not None and (whole or not self._target.exists()):
+                Path(self.path).replace(self._target)
+                self.path = str(self._target)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -140,7 +164,7 @@ class ResultsFile:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise InvalidData.unusable(self._path, error, " What was written before is kept.") from None
+            raise InvalidData.unusable(self.path, error, " What was written before is kept.") from None
 
 
 class _Numbered(msgspec.Struct):
@@ -180,6 +204,18 @@ class _Before:
             return held
         line = self._old.readline()
         return (msgspec.json.decode(line, type=_Numbered).row, line) if line.endswith(b"\n") else None
+
+
+def stopped(path: str) -> str:
+    """Where a run that is to go on has its results: beside, where it could not end as it should, or under its name."""
+    partial = _partial(path)
+    return partial if Path(partial).exists() else path
+
+
+def _partial(path: str) -> str:
+    """Beside what a link leads to, so that the link stays one."""
+    target = Path(path)
+    return f"{target.resolve() if target.is_symlink() else path}{PARTIAL}"
 
 
 def stored_rows(path: str, graders: str) -> Iterator[StoredRow]:

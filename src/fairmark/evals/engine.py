@@ -25,6 +25,7 @@ from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.row import Row, make_row
 from fairmark.run import grade_rows, shared_context
+from fairmark.settings import settings
 from fairmark.store import Counts, CriterionScore, NewItem, Run, Store, StoreUnavailable, hash_item
 
 RUNS_AT_ONCE = 8

@@ -52,7 +52,7 @@ def evaluate(
     others, unless `fail_on_evaluator_errors`; it has no value, or score 0 and an `error`, and there is a warning.
     """
     _check(evaluation_name, target)
-    saved = saving.place(output_path)
+    saved = saving.place(output_path, data)
     graders, callables = split(evaluators)
     mappings = mapping.read(evaluator_config)
     notes = [*_misspelt(others), *mapping.unused(mappings, evaluators)]

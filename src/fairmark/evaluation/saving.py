@@ -6,13 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import EvaluationFailed
+from fairmark.errors import EvaluationFailed, InvalidData
+from fairmark.outfile import refuse_input, write_whole
 
 RESULTS_FILE = "evaluation_results.json"
 
 
-def place(output_path: Any) -> Path | None:
-    """Where the result is to be saved, if it is: the file itself, or a file of ours in a directory that exists."""
+def place(output_path: Any, data: Any) -> Path | None:
+    """Where the result is to be saved, if it is: the file itself, or a file of ours in a directory that exists.
+
+    Never the file that holds the data.
+    """
+    path = _place(output_path)
+    if path is not None and isinstance(data, (str, os.PathLike)):
+        try:
+            refuse_input(path, [data])
+        except InvalidData as error:
+            raise EvaluationFailed(f"output_path: {error}") from None
+    return path
+
+
+def _place(output_path: Any) -> Path | None:
     if output_path is None:
         return None
     if not isinstance(output_path, (str, os.PathLike)):
@@ -29,7 +43,7 @@ def save(result: dict[str, Any], path: Path) -> None:
     """One line of JSON, with NaN where a row has no value. What JSON does not know is written as its text."""
     try:
         text = json.dumps(result, ensure_ascii=False, default=str)
-        path.write_bytes(text.encode(errors="backslashreplace"))  # half an emoji becomes its escape again
+        write_whole(path, text.encode(errors="backslashreplace"))  # half an emoji becomes its escape again
     except (OSError, TypeError, ValueError, RecursionError) as error:
         reason = (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
         failure = EvaluationFailed(f"output_path: {path}: {reason}. The result is in this error's `result`.")
