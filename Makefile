@@ -6,6 +6,8 @@ READY := .venv/.ready
 ORACLE := .venv/.oracle
 # Clients of the server that only the tests need, each in an environment of its own.
 CLIENTS := $(patsubst requirements/clients/%,.venv-clients/%/.ready,$(basename $(wildcard requirements/clients/*)))
+# What checks the page's scripts and styles.
+JAVASCRIPT := .venv-clients/javascript
 # Test workers: one a core.
 JOBS ?= auto
 
@@ -34,10 +36,11 @@ demo: $(READY)  ## Start the server with the example eval, graded by real grader
 test: $(ORACLE) $(CLIENTS)  ## Run the whole test suite, in parallel, offline
 	@$(BIN)/pytest -n $(JOBS)
 
-lint: $(READY)  ## Lint, check formatting, check types
+lint: $(READY) $(JAVASCRIPT)/.ready  ## Lint, check formatting, check types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(JAVASCRIPT)/node_modules/.bin/biome lint --error-on-warnings
 
 format: $(READY)  ## Rewrite the code in the project's format
 	@$(BIN)/ruff check --fix .
