@@ -122,8 +122,8 @@ def test_data_can_come_from_stdin_csv_or_an_array(fairmark: Run, tmp_path: Path)
     (tmp_path / "d.csv").write_text("a,sample\n1,1\n2,3\n")
     (tmp_path / "d.json").write_text('[{"a": "1", "sample": "1"},\n {"a": "2", "sample": "3"}]')
     for source, stdin in (
-        (f"{tmp_path}/d.csv", None),
-        (f"{tmp_path}/d.json", None),
+        (f"{tmp_path}/d.csv", ""),
+        (f"{tmp_path}/d.json", ""),
         ("-", '{"a": "1", "sample": "1"}\n' * 2),
     ):
         done = fairmark("eval", source, "--grader", EXACT, "-o", "-", stdin=stdin)
