@@ -17,8 +17,17 @@ from tests.judges.faults import FaultServer
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv-clients"
 LIMIT_S = 240
+EVERY_TIME = ["test_openai_evals.py", "test_openai_errors.py"]
 Facts = dict[str, Any]
 Client = Callable[..., Facts]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One of the client packages is in every test run, the others in the thorough one."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.name not in EVERY_TIME:
+            item.add_marker(pytest.mark.thorough)
 
 
 class Server:
