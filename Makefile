@@ -6,13 +6,15 @@ READY := .venv/.ready
 ORACLE := .venv/.oracle
 # Clients of the server that only the tests need, each in an environment of its own.
 CLIENTS := $(patsubst requirements/clients/%,.venv-clients/%/.ready,$(basename $(wildcard requirements/clients/*)))
+# What checks the page's scripts and styles.
+JAVASCRIPT := .venv-clients/javascript
 # Test workers: one a core.
 JOBS ?= auto
 
-.PHONY: help setup demo test lint format bench data assets clean
+.PHONY: help setup demo test test-all durations lint format bench data assets clean
 
 help:  ## Show these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY) $(ORACLE) $(CLIENTS)  ## Create .venv with everything needed here
 
@@ -31,13 +33,24 @@ $(ORACLE): $(READY) scripts/data/sources.py scripts/data/oracle.py
 demo: $(READY)  ## Start the server with the example eval, graded by real graders and an embedded model
 	@$(BIN)/python -m scripts.demo $(DEMO)
 
-test: $(ORACLE) $(CLIENTS)  ## Run the whole test suite, in parallel, offline
-	@$(BIN)/pytest -n $(JOBS)
+test: $(ORACLE) $(CLIENTS)  ## Test everything, in parallel, offline, in minutes
+	@$(BIN)/pytest -n $(JOBS) -m "not thorough"
 
-lint: $(READY)  ## Lint, check formatting, check types
+test-all: $(ORACLE) $(CLIENTS)  ## The same as CI: also every attack in every way, long kill loops, foreign clients; coverage
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(BIN)/coverage run -m pytest -n $(JOBS)
+	@$(BIN)/coverage combine -q
+	@echo "Lines covered, in percent; the floor is in pyproject.toml:"
+	@$(BIN)/coverage report
+
+durations: $(ORACLE) $(CLIENTS)  ## Measure anew how long each test file takes: the longest begin first
+	@$(BIN)/pytest -n $(JOBS) -m "not thorough" --record-durations
+
+lint: $(READY) $(JAVASCRIPT)/.ready  ## Lint, check formatting, check types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(JAVASCRIPT)/node_modules/.bin/biome lint --error-on-warnings
 
 format: $(READY)  ## Rewrite the code in the project's format
 	@$(BIN)/ruff check --fix .

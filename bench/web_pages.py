@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
+from scripts.chromium import chromium
 
 from bench.report import Line, Report, Required
 from bench.server import serving
 
 ROWS = 200_000
 REPEATS = 7
-CHROMIUM = "/usr/bin/chromium"
 GRADERS: list[dict[str, Any]] = [
     {"type": "string_check", "name": "exact", "operation": "eq"},
     {"type": "text_similarity", "name": "fuzzy", "evaluation_metric": "fuzzy_match", "pass_threshold": 0.8},
@@ -63,7 +63,7 @@ def _measure(url: str, path: str, rows: int) -> Iterator[Line]:
         yield Line(work, statistics.median(took for took, _ in looks), "ms", required=at_most)
         yield Line(f"{work}, compressed", looks[0][1] / 1000, "kB", required=Required("at most", 250))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         paints = []
         for _ in range(REPEATS):
             context = browser.new_context(base_url=url)  # nothing is kept from the last time

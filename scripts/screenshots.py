@@ -9,10 +9,10 @@ import tempfile
 from playwright.sync_api import Page, sync_playwright
 
 from fairmark.web.evals import demo
+from scripts.chromium import chromium
 from scripts.demo import FAIRMARK, ROOT, call, wait_for
 
 IMAGES = ROOT / "docs" / "images"
-CHROMIUM = "/usr/bin/chromium"
 PORT = 8765
 FUNCTION = '''\
 async def grade(thread: StringThread) -> float:
@@ -41,7 +41,7 @@ def take(base: str) -> None:
     eval_ = call(f"{base}/v1/evals", wanted)
     run = call(f"{base}/v1/evals/{eval_['id']}/runs", first)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         try:
             page = browser.new_page(
                 base_url=base, viewport={"width": 1280, "height": 840}, device_scale_factor=1.5, color_scheme="light"

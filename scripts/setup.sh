@@ -61,5 +61,5 @@ fi
 .venv/bin/python -c 'import xllamacpp' 2>/dev/null || apt_install libgomp1 ||
   say "xllamacpp cannot be imported: local/ models will not run here."
 # The tests of the web page look at it in a real browser.
-[ -x /usr/bin/chromium ] || apt_install chromium ||
-  say "There is no /usr/bin/chromium, and apt could not install it: the tests of the web page will fail."
+[ -x /usr/bin/chromium-headless-shell ] || apt_install chromium-headless-shell || [ -x /usr/bin/chromium ] || apt_install chromium ||
+  say "There is no Chromium in /usr/bin, and apt could not install it: the tests of the web page will fail."

@@ -1,14 +1,15 @@
 """The real command, as a user runs it."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+from tests import command
+
 ROOT = Path(__file__).parents[2]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -16,18 +17,10 @@ def fairmark() -> Run:
     """Runs `fairmark` with the arguments, in the project's folder, and gives what it printed and its exit code."""
 
     def run(
-        *arguments: str, stdin: str | None = None, env: dict[str, str] | None = None, cwd: Path = ROOT
-    ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [Path(sys.executable).parent / "fairmark", *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-            timeout=120,
-            env={"PATH": "/usr/bin:/bin", "COLUMNS": "120", **(env or {})},
-            check=False,
-        )
+        *arguments: str, stdin: str = "", env: dict[str, str] | None = None, cwd: Path = ROOT, cold: bool = False
+    ) -> CompletedProcess[str]:
+        environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "120", **(env or {})}
+        done = command.run(arguments, cwd=cwd, env=environment, stdin=stdin, cold=cold)
         assert "Traceback" not in done.stderr
         return done
 

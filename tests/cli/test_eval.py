@@ -123,8 +123,8 @@ def test_data_can_come_from_stdin_csv_or_an_array(fairmark: Run, tmp_path: Path)
     (tmp_path / "d.csv").write_text("a,sample\n1,1\n2,3\n")
     (tmp_path / "d.json").write_text('[{"a": "1", "sample": "1"},\n {"a": "2", "sample": "3"}]')
     for source, stdin in (
-        (f"{tmp_path}/d.csv", None),
-        (f"{tmp_path}/d.json", None),
+        (f"{tmp_path}/d.csv", ""),
+        (f"{tmp_path}/d.json", ""),
         ("-", '{"a": "1", "sample": "1"}\n' * 2),
     ):
         done = fairmark("eval", source, "--grader", EXACT, "-o", "-", stdin=stdin)
@@ -217,7 +217,7 @@ def test_an_old_results_file_stays_until_the_new_one_is_whole(fairmark: Run, tmp
 
 
 def test_a_run_that_was_killed_goes_on(fairmark: Run, tmp_path: Path) -> None:
-    """What a killed process leaves: the part that was written, with half a line at its end, and what was there before."""
+    """What a killed process leaves: the part that was written, half a line at its end, and what was there before."""
     source, out, partial = data(tmp_path / "d.jsonl"), tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
     arguments = ["eval", source, "--grader", EXACT, "-o", str(out)]
     fairmark(*arguments)

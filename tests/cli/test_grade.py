@@ -52,7 +52,6 @@ def test_a_chat_completion_can_be_the_sample(fairmark: Run) -> None:
     [
         (["no-such.json"], "no-such.json: no such file or directory."),
         (["examples"], "examples: is a directory."),
-        (["a\0b"], None),
         (
             ["examples/capitals.jsonl"],
             "examples/capitals.jsonl: $: the grader is not JSON: extra data at line 2 column 1.",
@@ -64,11 +63,7 @@ def test_a_chat_completion_can_be_the_sample(fairmark: Run) -> None:
         ([EXACT, "--sample-json", "5"], "--sample-json: expected an object, found a number (5)."),
     ],
 )
-def test_bad_input_is_one_clear_line_and_exit_code_2(fairmark: Run, arguments: list[str], message: str | None) -> None:
-    if message is None:
-        with pytest.raises(ValueError, match="null byte"):
-            fairmark("grade", *arguments)  # no operating system passes such an argument on
-        return
+def test_bad_input_is_one_clear_line_and_exit_code_2(fairmark: Run, arguments: list[str], message: str) -> None:
     done = fairmark("grade", *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message + "\n")
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +10,24 @@ from typing import Any
 
 import pytest
 
+from tests import command
 from tests.clients.judge import RuleBasedModel
 from tests.judges.faults import FaultServer
 
 ROOT = Path(__file__).parents[2]
-FAIRMARK = Path(sys.executable).parent / "fairmark"
 ENVIRONMENTS = ROOT / ".venv-clients"
 LIMIT_S = 240
+EVERY_TIME = ["test_openai_evals.py", "test_openai_errors.py"]
 Facts = dict[str, Any]
 Client = Callable[..., Facts]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One of the client packages is in every test run, the others in the thorough one."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.name not in EVERY_TIME:
+            item.add_marker(pytest.mark.thorough)
 
 
 class Server:
@@ -36,10 +44,7 @@ class Server:
         self._home = home
         self.new_key()  # a server with keys in its database lets nobody in without one
         self._log = (home / "log").open("w")
-        self._process = subprocess.Popen(
-            [FAIRMARK, "serve", "--port", "0"],
-            stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=home, env=self._environment,
-        )  # fmt: skip
+        self._process = command.start(["serve", "--port", "0"], cwd=home, env=self._environment, stderr=self._log)
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         assert "http://" in said, (home / "log").read_text()
@@ -47,17 +52,17 @@ class Server:
 
     def new_key(self) -> str:
         """A key of a project of its own, so that lists hold only what their reader made."""
-        made = subprocess.run(
-            [FAIRMARK, "keys", "create", "--project", f"project-{uuid.uuid4().hex[:12]}"],
-            capture_output=True, text=True, cwd=self._home, env=self._environment, timeout=60, check=False,
-        )  # fmt: skip
+        project = f"project-{uuid.uuid4().hex[:12]}"
+        made = command.run(["keys", "create", "--project", project], cwd=self._home, env=self._environment)
         assert made.returncode == 0, made.stderr
         return made.stdout.strip()
 
     def stop(self) -> str:
         """Ends the process, and gives what it logged."""
         self._process.terminate()
-        self._process.communicate(timeout=60)
+        self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         self._log.close()
         return (self._home / "log").read_text()
 
@@ -81,11 +86,11 @@ class Started:
         folder = ENVIRONMENTS / environment
         assert (folder / ".ready").exists(), f"{folder} is missing: make setup"
         if script.endswith(".cjs"):
-            command = ["node", str(Path(__file__).parent / "scripts" / script)]
+            program = ["node", str(Path(__file__).parent / "scripts" / script)]
         else:
-            command = [str(folder / "bin" / "python"), "-m", f"tests.clients.scripts.{script}"]
+            program = [str(folder / "bin" / "python"), "-m", f"tests.clients.scripts.{script}"]
         self._process = subprocess.Popen(
-            [*command, *arguments],
+            [*program, *arguments],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

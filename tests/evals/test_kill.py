@@ -5,7 +5,6 @@ import random
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.evals.working import EXACT, JUDGE, PROJECT, SAMPLED, check_counts, it
 from tests.server.client import Server
 from tests.store.conftest import Place
 
-KILLS = 30
 ROWS = 300
 LONGEST_LIFE_S = 3.0
 CRITERIA = [
@@ -85,19 +83,20 @@ async def post(store: Store, lives: int) -> Run:
     return await new_run(store, CRITERIA, await new_file(store, lines.encode()), {**SAMPLED, "model": "student"})
 
 
+@pytest.mark.parametrize("kills_wanted", [3, pytest.param(30, marks=pytest.mark.thorough)])
 async def test_a_server_killed_at_any_moment_loses_nothing_and_does_nothing_twice(
-    place: Place, models: Models, tmp_path: Path
+    place: Place, models: Models, kills_wanted: int
 ) -> None:
     chance = random.Random(len(str(place.url)))
     victim = Victim(place, models)
     store = await place.open(exclusive=False)
     run: Run | None = None
     name, kills, known = "", 0, set[str]()
-    while kills < KILLS or run is not None:
+    while kills < kills_wanted or run is not None:
         if run is None:
             name, known = f"run{kills}", set()
             run = await post(store, kills)
-        if kills < KILLS:
+        if kills < kills_wanted:
             await asyncio.to_thread(victim.live, chance.randrange(ROWS), chance.uniform(0.0, 0.3))
             kills += 1
         else:

@@ -74,6 +74,7 @@ def test_a_reply_without_claims_is_left_out() -> None:
     assert ask(sample="").status == "skipped"
 
 
+@pytest.mark.thorough
 def test_the_embedded_model_gives_a_whole_result(tmp_path: Path) -> None:
     result = grade_by_smollm2({"type": "answer_relevancy"}, REPLY, ITEM, tmp_path)
     if result["status"] == "graded":

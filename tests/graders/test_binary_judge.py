@@ -354,6 +354,7 @@ def test_unknown_variables_are_warned_of() -> None:
     assert fairmark.validate(grader()).warnings == []
 
 
+@pytest.mark.thorough
 def test_the_embedded_model_gives_a_whole_result(tmp_path: Path) -> None:
     result = grade_by_smollm2({"type": "binary_judge", "criteria": CRITERIA}, "4", ITEM, tmp_path)
     assert len(result["judgements"]) == 1

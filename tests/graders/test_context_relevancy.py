@@ -102,6 +102,7 @@ def test_a_guard_fences_the_question_and_the_document() -> None:
     assert judge.asked[0][2]["content"].count("<data-") == 2
 
 
+@pytest.mark.thorough
 def test_the_embedded_model_gives_a_whole_result(tmp_path: Path) -> None:
     result = grade_by_smollm2({"type": "context_relevancy"}, None, {**ITEM, "documents": DOCUMENTS[:2]}, tmp_path)
     assert len(result["judgements"]) == 2

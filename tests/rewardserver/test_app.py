@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ from fairmark.errors import InvalidData
 from fairmark.parse import parse
 from fairmark.rewardserver.app import by_path
 from fairmark.rewardserver.wire import RemoteReward, rows_of
+from tests import command
 
-FAIRMARK = Path(sys.executable).parent / "fairmark"
 EXACT = {
     "type": "string_check",
     "name": "exact",
@@ -69,22 +70,22 @@ def serving(folder: Path, *graders: dict[str, Any], **environment: str) -> Itera
     for number, grader in enumerate(graders):
         files.append(folder / f"{number}.json")
         files[-1].write_text(json.dumps(grader))
-    process = subprocess.Popen(
-        [FAIRMARK, "reward-server", "--port", "0", *(word for file in files for word in ("--grader", str(file)))],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "FAIRMARK_HOME": str(folder), **environment},
-    )
-    try:
+    with tempfile.TemporaryFile("w+") as complaint:
+        process = command.start(
+            ["reward-server", "--port", "0", *(word for file in files for word in ("--grader", str(file)))],
+            cwd=folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(folder), "FAIRMARK_HOME": str(folder), **environment},
+            stderr=complaint,
+        )
         assert process.stdout is not None
-        said = process.stdout.readline()
-        yield said.split()[-1]
-    finally:
-        process.terminate()
-        _, complaint = process.communicate(timeout=60)
-    assert (process.returncode, complaint) == (0, "")
+        try:
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.terminate()
+            code = process.wait(60)
+            process.stdout.close()
+        complaint.seek(0)
+        assert (code, complaint.read()) == (0, "")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """A look at source: what Python would refuse is told with its line, whatever the source, and nothing is run."""
 
+import ast
 import subprocess
 import sys
 
@@ -56,7 +57,7 @@ def test_both_kinds_of_code_are_refused_when_they_are_validated(more: str, line:
     ],
 )  # fmt: skip
 def test_what_python_takes_is_taken_and_its_tree_is_untouched(more: str) -> None:
-    assert look.ast.dump(look.check(HEAD + more)) == look.ast.dump(look.ast.parse(HEAD + more))
+    assert ast.dump(look.check(HEAD + more)) == ast.dump(ast.parse(HEAD + more))
 
 
 @pytest.mark.filterwarnings("error")

@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -14,6 +12,8 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests import command
 
 EXACT = {
     "type": "string_check",
@@ -46,19 +46,18 @@ class Answer(NamedTuple):
 class Server:
     """One server process with a home of its own."""
 
-    def __init__(self, home: Path, env: Mapping[str, str] | None = None, args: Sequence[str] = ()) -> None:
+    def __init__(
+        self, home: Path, env: Mapping[str, str] | None = None, args: Sequence[str] = (), cold: bool = False
+    ) -> None:
         self.home = home
         self.stderr = home.parent / f"{home.name}.log"
-        command: list[str] = [str(Path(sys.executable).parent / "fairmark"), "serve", "--port", "0", *args]
         with self.stderr.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
+            self.process = command.start(
+                ["serve", "--port", "0", *args],
                 cwd=home.parent,
-                text=True,
                 env={"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(home), **(env or {})},
+                stderr=log,
+                cold=cold,
             )
         assert self.process.stdout is not None
         # A start that hangs must not hang the tests.

@@ -19,11 +19,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """start(env=…, args=…, home=…): a server of the test's own, ended with it."""
+    """start(env=…, args=…, home=…, cold=…): a server of the test's own, ended with it."""
     started: list[Server] = []
 
-    def new(env: Mapping[str, str] | None = None, args: Sequence[str] = (), home: Path | None = None) -> Server:
-        server = Server(home or tmp_path / f"home{len(started)}", env, args)
+    def new(
+        env: Mapping[str, str] | None = None, args: Sequence[str] = (), home: Path | None = None, cold: bool = False
+    ) -> Server:
+        server = Server(home or tmp_path / f"home{len(started)}", env, args, cold)
         started.append(server)
         return server
 

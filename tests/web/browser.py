@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from scripts.chromium import chromium
 
 from tests.server.client import EXACT, Server, wait_for
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = "/usr/bin/chromium"
 AXE = ROOT / ".venv-clients" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "build" / "screenshots"
 WIDTHS = {"phone": 390, "desktop": 1280, "wide": 1600}
@@ -29,7 +29,7 @@ HOSTILE = "<script>console.error('ran')</script><img src=x onerror=console.error
 def launched() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Debian's own; as root it runs only without its sandbox, and it sees nothing but our pages.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser
         browser.close()
 

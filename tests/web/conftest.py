@@ -1,4 +1,4 @@
-"""A browser for the tests of a file, windows and servers for each."""
+"""A browser for all tests of pages, a server for the tests of a file, windows for each."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,9 +15,9 @@ __all__ = ["Open", "Start", "start"]
 Open = Callable[..., Window]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Ended with the file: while it runs, its thread has an event loop, which tests of other files do not expect."""
+    """Ended with the tests of pages: while it runs, its thread has an event loop, which other tests do not expect."""
     with launched() as found:
         yield found
 

@@ -3,7 +3,7 @@
 /** The value of a JSON text. Numbers that JavaScript would change (1.0, 9007199254740993) are kept as they were written. */
 export function parse(text) {
   if (!JSON.rawJSON) return JSON.parse(text);
-  return JSON.parse(text, (key, value, context) =>
+  return JSON.parse(text, (_key, value, context) =>
     typeof value === "number" && String(value) !== context.source ? JSON.rawJSON(context.source) : value,
   );
 }
@@ -48,7 +48,7 @@ export function locate(text, path) {
   let found = null;
   const value = (wanted) => {
     skip();
-    const from = at;
+    const from = Math.min(at, text.length);
     const open = text[at];
     if (open === "{" || open === "[") {
       at += 1;

@@ -23,7 +23,7 @@ let showAll = !("new" in page.dataset);
 let fromForm = false;
 /** What the server said last: {text, problems, functions}; the JSON editor waits for the next one. */
 let last = null;
-let waiting = [];
+const waiting = [];
 /** What in the form cannot be written down, and so is not in the JSON. */
 let unreadable = null;
 
@@ -102,7 +102,8 @@ function schedule() {
 async function check({ sandbox = false } = {}) {
   const text = textarea.value;
   asked?.abort();
-  const mine = (asked = new AbortController());
+  const mine = new AbortController();
+  asked = mine;
   if (sandbox) showChecks(last?.functions ?? [], true);
   let answer;
   try {

@@ -250,12 +250,12 @@ const WIDGETS = {
         value = given;
       },
       get: () => {
-        if (!made.get().trim()) return (value = NOTHING);
         try {
-          return (value = parse(made.get()));
+          value = made.get().trim() ? parse(made.get()) : NOTHING;
         } catch (error) {
           throw new Unreadable(path.split("."), `this is not JSON: ${error.message}`);
         }
+        return value;
       },
       mark: (problems) => {
         const found = problems.map(({ message, rest, isWarning }) => ({
@@ -309,7 +309,7 @@ const WIDGETS = {
           get: () => ({ ...given, role: role.value, content: content(given.content, made.get()) }),
         };
       },
-      fresh: (kind, entries) => ({ role: entries.length ? "user" : "system", content: "" }),
+      fresh: (_kind, entries) => ({ role: entries.length ? "user" : "system", content: "" }),
       empty: [],
     }),
 
@@ -431,7 +431,7 @@ function list(host, { changed, readOnly, path, kind, name }, { read, write: make
 
   function number_() {
     entries.forEach(({ node, get }, index) => {
-      node.querySelector(":scope > [data-problems]").dataset.problemsAt = `${path}.${name ? name(get()) : index}`;
+      [...node.children].find((child) => child.matches("[data-problems]")).dataset.problemsAt = `${path}.${name ? name(get()) : index}`;
       node.setAttribute("role", "group");
       node.setAttribute("aria-label", `${kind} ${index + 1}`);
       const [up, down] = [node.querySelector('[data-move="-1"]'), node.querySelector('[data-move="1"]')];
@@ -448,7 +448,7 @@ function list(host, { changed, readOnly, path, kind, name }, { read, write: make
     else {
       const to = index + Number(button.dataset.move);
       entries.splice(to, 0, moved);
-      entries.forEach(({ node }) => place.append(node));
+      place.append(...entries.map(({ node }) => node));
       button.focus();
     }
     number_();

@@ -105,7 +105,8 @@ export function mountPayloads(panel, { grader, onRefused = () => {}, onRan = () 
       return;
     }
     asked?.abort();
-    const mine = (asked = new AbortController());
+    const mine = new AbortController();
+    asked = mine;
     for (const each of payloads) for (const field of ["item", "sample"]) each.tell(field, "");
     const began = performance.now();
     const clock = setInterval(() => (words.textContent = `Running, ${Math.round((performance.now() - began) / 1000)} s`), 1000);

@@ -117,7 +117,8 @@ function changed() {
 }
 
 async function rewrite() {
-  const mine = (asked = new AbortController());
+  const mine = new AbortController();
+  asked = mine;
   const [payload] = panel.payloads();
   if (!payload) {
     commandsWords.textContent = "There is no payload.";

@@ -1,0 +1,49 @@
+// A document outside of any browser, and the page's modules in it.
+import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const STATIC = join(ROOT, "src/fairmark/web/static");
+const { Window } = createRequire(join(ROOT, ".venv-clients/javascript/package.json"))("happy-dom");
+const GLOBALS = ["CustomEvent", "Event", "document", "history", "localStorage", "location", "matchMedia", "navigator"];
+let pages = 0;
+
+globalThis.Option = function Option(text, value) {
+  return Object.assign(document.createElement("option"), { textContent: text, value });
+};
+
+/** Where a module is, in whichever room of the static folder. */
+function find(name, folder = STATIC) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    const found = entry.isDirectory() ? entry.name !== "vendor" && find(name, path) : entry.name === name && path;
+    if (found) return found;
+  }
+  return null;
+}
+
+/** Shows a page of this HTML, with nothing left of the one before. Returns its window. */
+export function show(html, url = "http://localhost/") {
+  const window = new Window({ url });
+  for (const name of GLOBALS) Object.defineProperty(globalThis, name, { value: window[name], configurable: true, writable: true });
+  window.document.write(`<!doctype html><html><head></head><body>${html}</body></html>`);
+  pages += 1;
+  return window;
+}
+
+/** Runs a module in the page that is shown, as if the page had asked for it. Returns what it exports. */
+export async function load(name) {
+  const path = find(name);
+  if (!path) throw new Error(`${name}: there is no such module below ${STATIC}`);
+  return import(`${pathToFileURL(path)}?page=${pages}`);
+}
+
+/** What somebody does at an element. */
+export const fire = (target, kind, more = {}) => target.dispatchEvent(Object.assign(new Event(kind, { bubbles: true, cancelable: true }), more));
+
+export const type = (input, text) => {
+  input.value = text;
+  fire(input, "input");
+};

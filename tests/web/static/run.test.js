@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fire, load, show } from "./page.js";
+
+const PAGE = `<form id="filter"><input name="q"><input type="radio" name="status" value=""><input type="radio" name="status" value="fail"></form>
+  <a rel="next" href="#next">next</a><a rel="prev" href="#prev">previous</a><textarea></textarea>
+  <details class="menu" open><summary>Menu</summary><a href="#x">a link</a><button>a button</button></details>`;
+
+/** The page at an address; the streams it opens and what it asks HTMX for are kept. */
+async function open(html = PAGE, url = "http://localhost/evals/e/runs/r") {
+  show(html, url);
+  const streams = [];
+  const asked = [];
+  globalThis.EventSource = class extends EventTarget {
+    static CLOSED = 2;
+    constructor(path) {
+      super();
+      streams.push(Object.assign(this, { path, readyState: 1 }));
+    }
+    close() {
+      this.readyState = 2;
+    }
+  };
+  globalThis.htmx = { ajax: (method, path, { target }) => asked.push([method, path, target]) };
+  await load("run.js");
+  return { streams, asked };
+}
+const hear = (stream, kind, data) => stream.dispatchEvent(Object.assign(new globalThis.MessageEvent(kind, { data })));
+const press = (key, target = document.body, more = {}) => fire(target, "keydown", { key, ...more });
+
+test("a run that goes on is followed, and shown whole when it has ended", async () => {
+  const { streams, asked } = await open('<div id="live" data-events="/events">0%</div>', "http://localhost/runs/r?q=x");
+  assert.deepEqual(streams.map(({ path }) => path), ["/events"]);
+  hear(streams[0], "progress", "<b>50%</b>");
+  assert.equal(document.querySelector("#live b").textContent, "50%");
+  hear(streams[0], "rows");
+  hear(streams[0], "ended");
+  const here = "/runs/r?q=x";
+  assert.deepEqual(asked, [["GET", here, "#results"], ["GET", here, "#criteria"], ["GET", here, "#run"]]);
+  assert.equal(streams[0].readyState, 2);
+});
+
+test("a run that has ended is not followed", async () => assert.deepEqual((await open('<div id="live"></div>')).streams, []));
+
+test("empty parts of the filter stay out of the address", async () => {
+  await open();
+  const formData = new FormData();
+  for (const [name, value] of [["status", ""], ["q", "Paris"], ["criterion", ""]]) formData.append(name, value);
+  fire(document.getElementById("filter"), "htmx:configRequest", { detail: { formData } });
+  assert.deepEqual([...formData], [["q", "Paris"]]);
+});
+
+test("the filter shows what the address says", async () => {
+  await open(PAGE, "http://localhost/runs/r?status=fail&q=Rome");
+  fire(document, "htmx:pushedIntoHistory");
+  assert.equal(document.querySelector("[name=q]").value, "Rome");
+  assert.equal(document.querySelector("[name=status][value=fail]").checked, true);
+});
+
+test("keys lead from row to row, but not while somebody types or holds another key", async () => {
+  await open();
+  const went = [];
+  for (const link of document.querySelectorAll("a[rel]")) link.addEventListener("click", () => went.push(link.rel));
+  for (const key of ["j", "k", "ArrowRight", "ArrowLeft", "x"]) press(key);
+  press("j", document.querySelector("textarea"));
+  for (const held of ["ctrlKey", "metaKey", "altKey", "shiftKey"]) press("j", document.body, { [held]: true });
+  assert.deepEqual(went, ["next", "prev", "next", "prev"]);
+});
+
+test("a menu closes by a click elsewhere or on a link, and by Escape; a click on its button leaves it open", async () => {
+  await open();
+  const menu = document.querySelector("details");
+  const click = (selector) => {
+    menu.open = true;
+    fire(document.querySelector(selector), "click");
+    return menu.open;
+  };
+  assert.deepEqual([click("details button"), click("details a"), click("textarea")], [true, false, false]);
+  menu.open = true;
+  press("Escape");
+  assert.equal(menu.open, false);
+});
