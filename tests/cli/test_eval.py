@@ -559,3 +559,31 @@ def test_a_broken_judge_is_errors_and_not_bad_answers(fairmark: Run, server: Fau
     assert (
         "judged: 2 of 2 rows could not be graded. The first:\n  judge: the server answered 401: bad key" in done.stdout
     )
+
+
+def test_a_deadline_ends_what_would_never_end(fairmark: Run, tmp_path: Path) -> None:
+    grader = tmp_path / "fuzzy.json"
+    grader.write_text(
+        json.dumps(
+            {
+                "type": "text_similarity",
+                "input": "{{sample.output_text}}",
+                "reference": "{{item.answer}}",
+                "evaluation_metric": "fuzzy_match",
+                "pass_threshold": 0.5,
+            }
+        )
+    )
+    rows = [{"answer": "4", "sample": "4"}, {"answer": "ab" * 3_000_000, "sample": "ba" * 3_000_000}]
+    source = tmp_path / "rows.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = fairmark("eval", str(source), "--grader", str(grader), "--deadline", "3", "-o", str(tmp_path / "out.jsonl"))
+    assert done.returncode == 0
+    results = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert "not graded: the deadline of 3 s for the whole call has passed." in json.dumps(results[-1])
+
+
+def test_a_deadline_is_a_time(fairmark: Run, tmp_path: Path) -> None:
+    done = fairmark("eval", data(tmp_path / "d.jsonl"), "--grader", EXACT, "--deadline", "0")
+    assert done.returncode == 2
+    assert "--deadline: found 0. It takes seconds, more than 0." in done.stderr

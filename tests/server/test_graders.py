@@ -209,6 +209,29 @@ def test_a_row_that_is_no_object_fails_alone(server: Server) -> None:
     assert found[6]["reward"] == 1.0
 
 
+def test_a_deadline_is_for_the_whole_request(server: Server) -> None:
+    similar = {
+        "type": "text_similarity",
+        "input": "{{sample.output_text}}",
+        "reference": "{{item.answer}}",
+        "evaluation_metric": "fuzzy_match",
+        "pass_threshold": 0.5,
+    }
+    endless = {"item": {"answer": "ab" * 2_000_000}, "sample": "ba" * 2_000_000}
+    body = {"grader": similar, "rows": [*rows(1), endless], "deadline_s": 2}
+    results = server.post("/v1/rewards", body).json()["rewards"]
+    assert [result["status"] for result in results] == ["graded", "error"]
+    assert results[1]["metadata"]["errors"]["unresponsive_reward_error"] is True
+    assert results[1]["error"] == "not graded: the deadline of 2 s for the whole call has passed."
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1, "2", True, [], 1e300])
+def test_a_wrong_deadline_is_told(server: Server, deadline_s: Any) -> None:
+    refused = server.post("/v1/rewards", {"grader": EXACT, "rows": [], "deadline_s": deadline_s})
+    assert (refused.status, refused.json()["error"]["param"]) == (400, "deadline_s")
+    assert refused.json()["error"]["message"].startswith("deadline_s: found ")
+
+
 def test_no_rows_are_no_rewards(server: Server) -> None:
     assert server.post("/v1/rewards", {"grader": EXACT, "rows": []}).json() == {"rewards": []}
 

@@ -21,6 +21,7 @@ from fairmark.data.tally import Tally
 from fairmark.errors import InvalidData
 from fairmark.judges.base import Budget
 from fairmark.outfile import refuse_input
+from fairmark.run import LONGEST_S
 from fairmark.spec import GraderSpec
 
 
@@ -55,6 +56,10 @@ def command(
         float | None,
         typer.Option(metavar="X", min=0, help="Dollars that judges may cost; rows beyond are skipped."),
     ] = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="For all rows together; what is not graded by then is an error."),
+    ] = None,
 ) -> None:
     """Grade every row of a data file, write the results, and show what they add up to.
 
@@ -67,6 +72,8 @@ def command(
     Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader graded no row,
     130 stopped with Ctrl-C; what was graded is kept and --resume goes on.
     """
+    if deadline is not None and not 0 < deadline <= LONGEST_S:
+        raise InvalidData(f"--deadline: found {deadline:g}. It takes seconds, more than 0.")
     budget = _budget(budget_tokens, budget_dollars)
     graders = _labelled(grader)
     if output not in {None, "-"}:
@@ -77,7 +84,7 @@ def command(
     whole = False
     try:
         with RowProgress(job.stderr) as progress:
-            for row, graded in run(job.rows(), graders, workers, budget):
+            for row, graded in run(job.rows(), graders, workers, budget, deadline):
                 if results:
                     results.write(row, graded)
                 job.tally.add(graded)

@@ -16,11 +16,12 @@ def run(
     graders: Mapping[str, GraderSpec],
     workers: int | None = None,
     budget: Budget | None = None,
+    deadline_s: float | None = None,
 ) -> Iterator[tuple[DataRow, dict[str, Result]]]:
-    """Each row with its results by grader label. All graders spend of the one budget."""
+    """Each row with its results by grader label. All graders spend of the one budget, and have the one deadline."""
     own, *copies = tee(rows, len(graders) + 1)
     streams = [
-        grade_stream(spec, map(_parts, copy), workers=workers, budget=budget)
+        grade_stream(spec, map(_parts, copy), workers=workers, budget=budget, deadline_s=deadline_s)
         for spec, copy in zip(graders.values(), copies, strict=True)
     ]
     for row, *results in zip(own, *streams, strict=True):

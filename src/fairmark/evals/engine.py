@@ -38,8 +38,6 @@ UNSTORED_AT_MOST = 64
 has paid for so many in vain."""
 LOOK_EVERY_S = 1.0
 """How often a run that another server created, or left behind, is looked for."""
-SLICE_S = 0.01
-"""How long graders that compute may keep the event loop from others."""
 
 ROWS_A_LOOK = 1000
 """How many rows that are done already are passed by at once."""

@@ -11,6 +11,7 @@ from fairmark.graders import KINDS, all_kinds
 from fairmark.graders.string_check import StringCheck
 from fairmark.references import KEY, TYPE
 from fairmark.registry.packs import MOST
+from fairmark.run import LONGEST_S
 from fairmark.server.files import ANCHOR, LONGEST_LIFE_S, PURPOSES, SECONDS, SHORTEST_LIFE_S
 from fairmark.server.registry import MOST_SCORES
 from fairmark.spec import GraderSpec
@@ -307,6 +308,7 @@ def schemas() -> dict[str, Schema]:
             {
                 "stream": {"type": "boolean", "description": "One result a line, as they come."},
                 "budget": _budget(dict.fromkeys(("tokens", "dollars"), from_0)),
+                "deadline_s": _maybe({**above_0, "maximum": LONGEST_S}),
             },
         ),
         "Rewards": _shape({"rewards": {"type": "array", "items": ref("Result")}}),
