@@ -15,7 +15,7 @@ from fairmark.apart import Apart, in_turns, note_turn
 from fairmark.context import Context
 from fairmark.endpoints.chosen import ChosenEndpoints
 from fairmark.errors import FairmarkError, GradingFailed, NotGraded, TookTooLong
-from fairmark.graders import Kind, find, rows_at_once, waits
+from fairmark.graders import KINDS, Kind, find, rows_at_once, waits
 from fairmark.judges.base import Budget, Judge
 from fairmark.judges.chosen import ChosenJudge
 from fairmark.parse import Grader
@@ -212,10 +212,10 @@ def graded_chunks(
 
 async def grade_rows(spec: GraderSpec, rows: Sequence[Row], ctx: Context) -> list[Result]:
     """Grade rows that are already read. The order is kept, and nothing is raised for what a row does."""
-    kind = find(spec.type)
+    kind = KINDS.get(spec.type) or find(spec.type)
     if ctx.apart is not None:
         return await _grade_beside_others(spec, rows, ctx, ctx.apart)
-    if kind.pure is not None and not kind.waits(spec):
+    if kind.pure is not None and (kind.waits is None or not kind.waits(spec)):
         return _grade_pure(kind.pure, spec, rows, ctx)
     return await _grade_batch(kind, spec, rows, ctx)
 

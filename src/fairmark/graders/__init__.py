@@ -31,10 +31,6 @@ def _always(spec: GraderSpec) -> bool:
     return True
 
 
-def _never(spec: GraderSpec) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of grader: its spec and how it grades.
@@ -52,7 +48,7 @@ class Kind:
     spec: type[GraderSpec]
     pure: GradeRow | None = None
     batch: GradeRows | None = None
-    waits: Callable[[Any], bool] = _never
+    waits: Callable[[Any], bool] | None = None
     rows_at_once: int = 1
     paid: bool = False
     title: str = ""
@@ -65,7 +61,7 @@ class Kind:
     def __post_init__(self) -> None:
         if self.pure is None and self.batch is None:
             raise ValueError("a kind needs pure, batch or both")
-        if self.batch is None and self.waits is not _never:
+        if self.batch is None and self.waits is not None:
             raise ValueError("a kind that waits needs batch")
         if self.rows_at_once < 1:
             raise ValueError(f"rows_at_once is at least 1, found {self.rows_at_once}")
@@ -220,7 +216,8 @@ def _checked(name: str, given: object) -> Kind:
 def waits(spec: GraderSpec) -> bool:
     """Whether grading by this spec may have to wait for something outside, and so needs an event loop."""
     kind = find(spec.type)
-    return kind.waits(spec) or any(waits(child) for child in spec.children.values())
+    own = kind.waits is not None and kind.waits(spec)
+    return own or any(waits(child) for child in spec.children.values())
 
 
 def rows_at_once(spec: GraderSpec) -> int:

@@ -16,7 +16,7 @@ from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.judges.base import Budget
 from fairmark.refusals import invalid, invalid_grader, missing, wrong_type
-from fairmark.run import Deadline, context, grade_parts, read_deadline, shared_context
+from fairmark.run import CONTEXT, Deadline, grade_parts, read_deadline, shared_context
 from fairmark.serving.grading import NOT_READ, QUICK_BYTES, Rewards, known_grader, validation
 from fairmark.serving.presence import unless_gone
 from fairmark.serving.wire import State, decode_object, read_body
@@ -67,7 +67,7 @@ async def run(scope: Scope, receive: Receive, send: Send) -> None:
         raise wrong_type("model_sample", "a string or an object", sample)
     state: State = scope["fairmark"]
     if len(body) < QUICK_BYTES and not known.waits:
-        result = (await grade_parts(known.spec, [(item, sample)], context(owner=scope["project"])))[0]
+        result = (await grade_parts(known.spec, [(item, sample)], CONTEXT))[0]
     else:
         grading = grade_parts(known.spec, [(item, sample)], shared_context(owner=scope["project"]))
         result = (await unless_gone(receive, grading))[0]

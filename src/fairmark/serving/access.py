@@ -50,10 +50,12 @@ class Visitor:
         self.project = project
         self.key_id = key_id
         # As many at once after a pause, then one for each share of the minute.
-        self._bucket = Bucket(per_minute, holds=per_minute)
+        self._bucket = Bucket(per_minute, holds=per_minute) if per_minute else None
 
     def knock(self) -> None:
         """Raises 429 where this key has knocked too often."""
+        if self._bucket is None:
+            return
         wait_s = self._bucket.delay(1.0, time.monotonic())
         self._bucket.take(0.0 if wait_s else 1.0)
         if wait_s:
