@@ -68,7 +68,8 @@ def _life_s(fields: dict[str, str]) -> int | None:
 async def list_(request: Request) -> Response:
     query = read_query(request, limit=MOST_LISTED, most=MOST_LISTED, order="desc")
     purpose = query.params.get("purpose") or None
-    found = await state(request).store.files.list(project(request), purpose, query.limit, query.after, query.order)
+    files = state(request).store.files
+    found = await files.list(project(request), purpose, query.limit, query.after, query.order, query.before)
     return page([(file.id, file_wire(file)) for file in found.data], found.has_more)
 
 

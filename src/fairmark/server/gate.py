@@ -195,7 +195,7 @@ class Gate:
             case InvalidData():
                 return invalid(str(error))
             case UnknownCursor():
-                return invalid(str(error), "after")
+                return invalid(str(error), error.name)
             case HTTPException():
                 return _routing_error(error, scope)
             case StoreUnavailable():

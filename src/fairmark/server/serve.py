@@ -101,11 +101,12 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
 
 
 async def _keep_house(store: Store) -> None:
-    """Frees the disk of expired files and sessions, now and then."""
+    """Frees the disk of expired files and sessions, and of what was deleted long ago, now and then."""
     while True:
         try:
             await store.files.delete_expired()
             await store.sessions.delete_expired()
+            await store.positions.forget()
         except StoreUnavailable as error:
             log.event(logging.WARNING, "expired files and sessions are still there", reason=str(error))
         await asyncio.sleep(SWEEP_EVERY_S)

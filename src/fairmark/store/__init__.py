@@ -15,6 +15,7 @@ from fairmark.store.items import Item, Items, NewItem
 from fairmark.store.keys import InvalidProject, Key, Keys
 from fairmark.store.pages import Page, UnknownCursor
 from fairmark.store.places import InvalidCursor
+from fairmark.store.positions import Positions
 from fairmark.store.recent import Recent, RecentRuns, RunSummary
 from fairmark.store.rows import InvalidView, Neighbours, RowPage, Rows, View
 from fairmark.store.runs import Run, Runs, UnknownEval
@@ -82,6 +83,7 @@ class Store:
         self.comparison = Comparison(database)
         self.samples = Samples(database, self.runs)
         self.sessions = Sessions(database)
+        self.positions = Positions(database)
         self.spending = Spending(database)
 
     @classmethod
