@@ -1,6 +1,5 @@
 """Files: uploaded to disk, told of in the store, given back as they came."""
 
-import asyncio
 import time
 from typing import Any
 
@@ -33,7 +32,7 @@ async def create(request: Request) -> Response:
         expires_at = None if life_s is None else int(time.time()) + life_s
         created = await files.create(project(request), file_id, upload.filename, purpose, upload.size, expires_at)
     except BaseException:
-        await asyncio.to_thread(upload.discard)
+        await upload.discard()
         raise
     return answer(file_wire(created))
 

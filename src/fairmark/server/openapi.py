@@ -80,6 +80,8 @@ def _errors(operation: "Operation", public: bool) -> dict[int, str]:
         found[429] = "Too many requests with this key"
     if not public or operation.path == "/readyz":
         found[503] = "The store cannot be reached, or the server is full or going down: try again"
+    if not public and operation.method != "GET":
+        found[507] = "The disk is full"
     return found
 
 

@@ -19,11 +19,11 @@ from fairmark.errors import FairmarkError
 from fairmark.evals.engine import Engine
 from fairmark.server.app import build
 from fairmark.server.gate import DISCARDED_AT_MOST
-from fairmark.serving import log, upload
+from fairmark.serving import log
 from fairmark.serving.metrics import Metrics
 from fairmark.serving.wire import ApiError, State, new_request_id
 from fairmark.settings import Settings
-from fairmark.store import Store, StoreUnavailable
+from fairmark.store import Store, StoreUnavailable, contents
 
 KEEP_ALIVE_S = 75
 """Longer than clients keep an idle connection: otherwise theirs is closed just when they send."""
@@ -76,7 +76,7 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
                 "fairmark keys create, or serve on 127.0.0.1."
             )
         only_listed()  # no request shall make us ask an address of its own choosing
-        await asyncio.to_thread(upload.sweep, store.files.folder)
+        await asyncio.to_thread(contents.sweep, store.files.folder)
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
         state = State(store, engine, given, metrics)

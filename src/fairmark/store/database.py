@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import functools
+import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from fairmark import jsontext
 from fairmark.errors import FairmarkError, NotNow
+from fairmark.store.tables import deleted
 from fairmark.store.turns import Turns
 
 Result = TypeVar("Result")
@@ -53,11 +56,17 @@ _PRAGMAS = (
 _SQLITE_UNAVAILABLE = {5, 6, 7, 8, 10, 11, 13, 14, 26}
 # Classes of SQLSTATE: connection, authorisation, database name, deadlock, resources, intervention, system.
 _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "40", "53", "57", "58", "25006", "55P03")
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+"""What the system says where a disk, or somebody's share of it, is full."""
 _POSTGRES_OPTIONS = {"host", "port", "ssl"}
 
 
 class StoreUnavailable(NotNow):
     """The database cannot be reached, is locked or its disk is full. The same call may succeed later."""
+
+
+class DiskFull(StoreUnavailable):
+    """There is no room to store anything. Reading goes on."""
 
 
 class InvalidDatabase(FairmarkError, ValueError):
@@ -79,6 +88,7 @@ class Database:
             self._readers if self.is_sqlite else self._readers.execution_options(isolation_level="AUTOCOMMIT")
         )
         self._turns = Turns(SQLITE_READERS) if self.is_sqlite else None
+        self._was_full = False
         self._lock: TextIO | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -125,13 +135,29 @@ class Database:
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """A transaction, committed at the end. On SQLite there is one at a time, which waits for no reader."""
         async with self._turns.write() if self._turns else contextlib.nullcontext():
-            with self.translating_errors():
-                async with self._writers.connect() as connection:
-                    if self.is_sqlite:
-                        # From the start: a transaction that reads first cannot always become one that writes.
-                        await connection.exec_driver_sql("BEGIN IMMEDIATE")
-                    yield connection
-                    await connection.commit()
+            try:
+                with self.translating_errors():
+                    async with self._writers.connect() as connection:
+                        if self.is_sqlite:
+                            # From the start: a transaction that reads first cannot always become one that writes.
+                            await connection.exec_driver_sql("BEGIN IMMEDIATE")
+                        yield connection
+                        await _commit(connection)
+            except DiskFull:
+                self._was_full = True
+                raise
+            self._was_full = False
+
+    async def check_room(self) -> None:
+        """Raises DiskFull where the last transaction found no room, and another small one finds none either."""
+        if self._was_full:
+            await self.finish(self._try_to_write())
+
+    async def _try_to_write(self) -> None:
+        async with self.write() as connection:
+            trial = {"id": f"trial_{secrets.token_hex(16)}", "kind": "trial", "scope": "", "seq": 0, "deleted_at": 0}
+            await connection.execute(deleted.insert().values(trial))
+            await connection.execute(deleted.delete().where(deleted.c.id == trial["id"]))
 
     @contextlib.asynccontextmanager
     async def write_in_order(self) -> AsyncIterator[AsyncConnection]:
@@ -153,7 +179,8 @@ class Database:
             reason = _why_unavailable(error)
             if reason is None:
                 raise
-            raise StoreUnavailable(f"the database {self.name} cannot be used now: {reason}.") from error
+            kind = DiskFull if _is_full(error) else StoreUnavailable
+            raise kind(f"the database {self.name} cannot be used now: {reason}.") from error
 
     async def session(self) -> AsyncConnection:
         """A connection to keep, outside of any transaction."""
@@ -209,6 +236,15 @@ class Database:
         finally:
             if own:
                 self._unlock()
+
+
+async def _commit(connection: AsyncConnection) -> None:
+    try:
+        await connection.commit()
+    except BaseException:
+        # Its transaction may still be open: the next to write would find itself inside.
+        await connection.invalidate()
+        raise
 
 
 class _Part(Protocol):
@@ -342,11 +378,32 @@ def _why_unavailable(error: BaseException) -> str | None:
     return _words(error) if unavailable else None
 
 
+def _is_full(error: BaseException) -> bool:
+    match error:
+        case exc.DBAPIError():
+            return _is_full(_cause(error))
+        case sqlite3.Error():
+            return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        case asyncpg.PostgresError():
+            return isinstance(error, asyncpg.DiskFullError)
+        case OSError():
+            return error.errno in NO_ROOM
+        case _:
+            return False
+
+
+def unavailable(where: str, error: OSError) -> StoreUnavailable:
+    """What a folder of the store refuses, in words."""
+    return (DiskFull if _is_full(error) else StoreUnavailable)(f"{where}: {_words(error)}.")
+
+
 def _cause(error: exc.DBAPIError) -> BaseException:
     """What the driver itself said."""
     return error if error.orig is None else error.orig.__cause__ or error.orig
 
 
 def _words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
     text = str(error).splitlines()[0].rstrip(".") if str(error) else ""
     return text or ("it did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)

@@ -250,17 +250,18 @@ class Runs:
     async def _try(self, seq: int) -> Run | None:
         if not await self._claims.take(seq):
             return None
-        run = None
+        claimed = None
         try:
             async with self._database.write() as connection:
                 # Its last holder may have ended it just before letting go.
                 active = and_(runs.c.seq == seq, runs.c.status.in_(_ACTIVE))
                 await connection.execute(runs.update().where(active).values(owner=self.owner))
                 run = await _one(connection, active)
+            claimed = run  # only now: a commit may fail, and nobody would hold what we keep from others
         finally:
-            if run is None:
+            if claimed is None:
                 await self._claims.drop(seq)
-        return run
+        return claimed
 
 
 async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -> list[Deleted]:
