@@ -114,6 +114,23 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path, content: bytes
         await (await Store.open(None, tmp_path)).close()
 
 
+async def test_a_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    before = os.umask(0o022)
+    try:
+        store = await Store.open(None, home)
+        await store.keys.create("default", "")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in home.iterdir()}
+        assert modes == dict.fromkeys(("fairmark.db", "fairmark.db-wal", "fairmark.db-shm", "fairmark.db.lock"), 0o600)
+        assert home.stat().st_mode & 0o777 == 0o700
+        await store.close()
+        (home / "fairmark.db").chmod(0o644)  # as it was made before
+        await (await Store.open(None, home)).close()
+        assert (home / "fairmark.db").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for home in (tmp_path / "file", tmp_path / "file" / "below"):

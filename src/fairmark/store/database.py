@@ -5,6 +5,7 @@ import contextlib
 import errno
 import fcntl
 import functools
+import os
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -99,6 +100,7 @@ class Database:
         try:
             if database.is_sqlite:
                 _make_folder(Path(database.name).parent)
+                _keep_private(Path(database.name))
                 if exclusive:
                     database.lock()
             if not await database._is_up_to_date():
@@ -191,7 +193,7 @@ class Database:
         """Keeps other servers away from a SQLite file, until the store is closed or the process ends."""
         path = Path(f"{self.name}.lock")
         try:
-            self._lock = path.open("a")
+            self._lock = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "a")
         except OSError as error:
             raise InvalidDatabase(f"{path}: {(error.strerror or str(error)).lower()}.") from None
         try:
@@ -340,9 +342,21 @@ def _postgres_engine(url: URL, connections: int) -> AsyncEngine:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidDatabase(f"{folder}: {(error.strerror or str(error)).lower()}.") from None
+
+
+def _keep_private(path: Path) -> None:
+    """The file holds users' data: nobody else may read it, be it new or of a Fairmark that let others."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))):
+            with contextlib.suppress(FileNotFoundError):
+                if each.stat().st_mode & 0o077 and each.stat().st_uid == os.geteuid():
+                    each.chmod(0o600)
+    except OSError as error:
+        raise InvalidDatabase(f"{path}: {(error.strerror or str(error)).lower()}.") from None
 
 
 def _config(connection: Connection | None = None) -> Config:
