@@ -179,6 +179,11 @@ def test_runs_are_listed_oldest_first(facts: Facts) -> None:
     assert oldest_first[-1] == facts["slow"]
 
 
+def test_a_loop_that_deletes_the_runs_it_lists_visits_all(facts: Facts) -> None:
+    assert facts["deleted_while_listed"] == [run for run in facts["runs"][0] if run != facts["slow"]]
+    assert facts["left"] == 0
+
+
 def test_what_is_deleted_or_belongs_elsewhere_is_not_found(facts: Facts) -> None:
     assert facts["deleted"] == {"object": "eval.run.deleted", "deleted": True, "run_id": facts["slow"]}
     names = ("after_delete", "other_eval", "unknown_item", "item_of_other_run")

@@ -280,9 +280,20 @@ def test_runs_are_listed_by_status_and_paged(api: Api) -> None:
     assert listed("status=queued") == listed("status=failed") == listed("status=canceled") == []
     assert listed("order=desc&limit=2") == [ids[2], ids[1]]
     assert listed(f"after={ids[0]}&limit=1") == [ids[1]]
-    for query, param in (("status=done", "status"), ("after=evalrun_x", "after"), ("limit=1000", "limit")):
+    assert listed(f"before={ids[2]}&limit=1") == [ids[1]]
+    of_other_kind = where.rpartition("/")[2]
+    for query, param in (
+        ("status=done", "status"),
+        ("after=evalrun_x", "after"),
+        (f"after={of_other_kind}", "after"),
+        ("before=evalrun_x", "before"),
+        ("limit=1000", "limit"),
+    ):
         answer = api.get(f"{where}/runs?{query}")
         assert (answer.status, answer.error["param"]) == (400, param)
+    assert api.request("DELETE", f"{where}/runs/{ids[1]}").status == 200
+    assert listed(f"after={ids[1]}") == [ids[2]]
+    assert listed(f"before={ids[1]}") == [ids[0]]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +315,21 @@ def test_items_are_listed_by_status_in_both_orders(api: Api, query: str, expecte
     assert [item["datasource_item_id"] for item in items(api, where, run, query)] == expected
 
 
-@pytest.mark.parametrize(("query", "param"), [("status=good", "status"), ("after=x", "after"), ("limit=101", "limit")])
+def test_the_items_in_front_of_one_are_listed_in_the_same_order(api: Api) -> None:
+    where = new_eval(api)
+    run = post(api, where, inline(*numbered(5)))
+    wait(api, where, run)
+    ids = [item["id"] for item in items(api, where, run, "limit=100")]
+    page = api.get(f"{where}/runs/{run['id']}/output_items?limit=2&before={ids[4]}").json()
+    assert ([item["id"] for item in page["data"]], page["has_more"]) == (ids[2:4], True)
+    page = api.get(f"{where}/runs/{run['id']}/output_items?limit=2&order=desc&before={ids[1]}").json()
+    assert ([item["id"] for item in page["data"]], page["has_more"]) == ([ids[3], ids[2]], True)
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [("status=good", "status"), ("after=x", "after"), ("before=x", "before"), ("limit=101", "limit")],
+)
 def test_a_wrong_query_for_items_is_refused(api: Api, query: str, param: str) -> None:
     where = new_eval(api)
     answer = api.get(f"{where}/runs/{post(api, where, inline())['id']}/output_items?{query}")

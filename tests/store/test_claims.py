@@ -1,11 +1,16 @@
 """Who works on which run."""
 
 import asyncio
+import errno
 import subprocess
 import sys
 import time
+from typing import Any
 
-from fairmark.store import Counts, NewItem, Run, Store
+import pytest
+from sqlalchemy import event
+
+from fairmark.store import Counts, DiskFull, NewItem, Run, Store
 from tests.postgres import Postgres
 from tests.store.conftest import Place, new_run
 
@@ -157,6 +162,28 @@ async def test_a_server_that_lost_its_connection_locks_its_runs_again(in_postgre
     assert await one.runs.claim() is None
     assert await other.runs.claim() is None
     assert await one.runs.start(run)
+
+
+async def test_a_claim_whose_commit_fails_is_free_again(place: Place) -> None:
+    store = await place.open()
+    run = await new_run(store)
+    writers = store._database._writers.sync_engine
+
+    def refuse(_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    event.listen(writers, "commit", refuse)
+    for _ in range(3):
+        with pytest.raises(DiskFull):
+            await store.runs.claim()
+    event.remove(writers, "commit", refuse)
+    if not place.is_sqlite:  # another server may have it as well
+        other = await place.open()
+        assert (await claimed(other)).id == run.id
+        assert await store.runs.claim() is None
+        await other.runs.release(run)
+    assert (await claimed(store)).id == run.id
+    assert await store.runs.start(run)
 
 
 async def test_a_claim_that_is_interrupted_leaves_the_run_to_others(store: Store) -> None:

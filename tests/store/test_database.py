@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from fairmark.store import Counts, InvalidDatabase, NewItem, Store, StoreUnavailable, tables
+from fairmark.store import Counts, DiskFull, InvalidDatabase, NewItem, Store, StoreUnavailable, tables
 from fairmark.store.database import MIGRATIONS, POSTGRES_READERS, SQLITE_READERS, parse_url
+from tests.disk import no_room, small_disk
 from tests.postgres import Postgres
 from tests.store.conftest import MIGRATED, Place, new_run, started_run
 
@@ -112,6 +114,23 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path, content: bytes
         await (await Store.open(None, tmp_path)).close()
 
 
+async def test_a_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    before = os.umask(0o022)
+    try:
+        store = await Store.open(None, home)
+        await store.keys.create("default", "")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in home.iterdir()}
+        assert modes == dict.fromkeys(("fairmark.db", "fairmark.db-wal", "fairmark.db-shm", "fairmark.db.lock"), 0o600)
+        assert home.stat().st_mode & 0o777 == 0o700
+        await store.close()
+        (home / "fairmark.db").chmod(0o644)  # as it was made before
+        await (await Store.open(None, home)).close()
+        assert (home / "fairmark.db").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for home in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -202,28 +221,18 @@ async def test_a_postgresql_that_goes_in_the_middle_of_a_batch_leaves_nothing_ha
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of its own of 6 MB; where we may not mount one, the folder alone."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", folder], capture_output=True, check=False
-    )
-    yield folder
-    if mounted.returncode == 0:
-        subprocess.run(["umount", folder], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a small disk of its own; where we may not mount one, the folder alone."""
+    with small_disk(tmp_path / "disk"):
+        yield tmp_path / "disk"
 
 
 @contextlib.contextmanager
 def filled(folder: Path, store: Store) -> Iterator[None]:
     """While it lasts there is no room on the disk; where the disk is not a small one, none that SQLite may use."""
     if os.path.ismount(folder):
-        filler = folder / "filler"
-        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-            while file.write(b"x" * 4096):
-                pass
-        yield
-        filler.unlink()
+        with no_room(folder):
+            yield
         return
     pages = [1]
 
@@ -235,23 +244,44 @@ def filled(folder: Path, store: Store) -> Iterator[None]:
     pages[0] = 1_000_000
 
 
-async def test_a_full_disk_is_told_and_everything_works_again_once_there_is_room(small_disk: Path) -> None:
-    store = await Store.open(None, small_disk)
+async def test_a_full_disk_is_told_and_everything_works_again_once_there_is_room(disk: Path) -> None:
+    store = await Store.open(None, disk)
     try:
         run = await started_run(store)
         assert await store.items.add(run, [NewItem(0, "pass", b"{}")], Counts(1))
         batch = [NewItem(idx, "pass", b"x" * 1000) for idx in range(1, 1001)]
-        with filled(small_disk, store):
+        with filled(disk, store):
             for _ in range(3):
-                with pytest.raises(StoreUnavailable, match="disk is full"):
+                with pytest.raises(DiskFull, match="disk is full"):
                     await store.items.add(run, batch, Counts(1000))
+                with pytest.raises(DiskFull):
+                    await store.check_room()
             assert (await store.items.done(run)) == b"\1"
+        await store.check_room()
         assert await store.items.add(run, batch, Counts(1000))
         found = await store.runs.get("default", run.eval_id, run.id)
         assert found is not None
         assert found.passed == 1001 == sum(await store.items.done(run))
     finally:
         await store.close()
+
+
+async def test_a_database_that_found_no_room_is_full_until_it_takes_something(place: Place) -> None:
+    store = await place.open()
+    await store.check_room()
+    writers = store._database._writers.sync_engine
+
+    def refuse(_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    event.listen(writers, "commit", refuse)
+    with pytest.raises(DiskFull, match="no space left on device"):
+        await store.keys.create("default", "")
+    with pytest.raises(DiskFull):
+        await store.check_room()
+    event.remove(writers, "commit", refuse)
+    await store.check_room()
+    assert await store.keys.list() == []
 
 
 async def test_a_file_that_another_process_keeps_locked_is_told(

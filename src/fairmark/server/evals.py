@@ -47,5 +47,5 @@ async def list_(request: Request) -> Response:
     query = read_query(request, limit=20, order="asc")
     order_by = query.choice("order_by", ORDERED_BY, "created_at")
     store = state(request).store
-    found = await store.evals.list(project(request), query.limit, query.after, query.order, order_by)
+    found = await store.evals.list(project(request), query.limit, query.after, query.order, order_by, query.before)
     return page([(each.id, eval_wire(each)) for each in found.data], found.has_more)

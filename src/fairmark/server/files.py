@@ -1,6 +1,5 @@
 """Files: uploaded to disk, told of in the store, given back as they came."""
 
-import asyncio
 import time
 from typing import Any
 
@@ -34,7 +33,7 @@ async def create(request: Request) -> Response:
         expires_at = None if life_s is None else int(time.time()) + life_s
         created = await files.create(project(request), file_id, upload.filename, purpose, upload.size, expires_at)
     except BaseException:
-        await asyncio.to_thread(upload.discard)
+        await upload.discard()
         raise
     return answer(file_wire(created))
 
@@ -69,7 +68,8 @@ def _life_s(fields: dict[str, str]) -> int | None:
 async def list_(request: Request) -> Response:
     query = read_query(request, limit=MOST_LISTED, most=MOST_LISTED, order="desc")
     purpose = query.params.get("purpose") or None
-    found = await state(request).store.files.list(project(request), purpose, query.limit, query.after, query.order)
+    files = state(request).store.files
+    found = await files.list(project(request), purpose, query.limit, query.after, query.order, query.before)
     return page([(file.id, file_wire(file)) for file in found.data], found.has_more)
 
 

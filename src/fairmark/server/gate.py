@@ -5,6 +5,7 @@ One plain ASGI layer: a request passes through one call, and what is raised anyw
 
 import asyncio
 import contextlib
+import errno
 import logging
 from collections.abc import Awaitable, Mapping
 from time import perf_counter
@@ -21,7 +22,7 @@ from fairmark.serving import log
 from fairmark.serving.access import Access
 from fairmark.serving.process import DISCARDED_AT_MOST
 from fairmark.serving.wire import ClientGone, State, new_request_id
-from fairmark.store import StoreUnavailable, UnknownCursor
+from fairmark.store import DiskFull, StoreUnavailable, UnknownCursor
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 """What needs no key."""
@@ -196,9 +197,12 @@ class Gate:
             case InvalidData():
                 return invalid(str(error))
             case UnknownCursor():
-                return invalid(str(error), "after")
+                return invalid(str(error), error.name)
             case HTTPException():
                 return _routing_error(error, scope)
+            case DiskFull() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
+                log.event(logging.ERROR, "disk full", reason=str(error), request_id=request_id.decode())
+                return disk_full()
             case StoreUnavailable():
                 log.event(logging.WARNING, "store unavailable", reason=str(error), request_id=request_id.decode())
                 return ApiError(
@@ -286,6 +290,17 @@ def _closes(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
 
 def too_long(limit: int) -> ApiError:
     return ApiError(413, f"The body is longer than {limit // 1_000_000} MB.", code="request_too_large")
+
+
+def disk_full(status: int = 507) -> ApiError:
+    return ApiError(
+        status,
+        "The server's disk is full: nothing can be stored until there is room. What is stored can be read, and runs "
+        "go on by themselves then.",
+        "server_error",
+        code="disk_full",
+        headers={"retry-after": "10"},
+    )
 
 
 def _shutting_down() -> ApiError:

@@ -7,8 +7,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from fairmark.evals.run_calls import STATUSES
+from fairmark.server.gate import disk_full
 from fairmark.serving.wire import answer, state
-from fairmark.store import StoreUnavailable
+from fairmark.store import DiskFull, StoreUnavailable
 
 READY_WITHIN_S = 3.0
 
@@ -19,12 +20,16 @@ async def alive(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """The store can be reached; 503 otherwise."""
+    """The store can be reached and has room; 503 otherwise."""
+    store = state(request).store
     try:
         async with asyncio.timeout(READY_WITHIN_S):
-            await state(request).store.keys.any()
+            await store.keys.any()
+            await store.check_room()
     except TimeoutError:
         raise StoreUnavailable(f"the store did not answer within {READY_WITHIN_S:g} s.") from None
+    except DiskFull:
+        raise disk_full(503) from None  # what those who balance load look for
     return answer({"status": "ready"})
 
 

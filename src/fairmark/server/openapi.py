@@ -32,7 +32,11 @@ def _status(words: Iterable[str]) -> dict[str, Any]:
 
 
 _QUERY: dict[str, dict[str, Any]] = {
-    "after": {"description": "The id of the last entry seen.", "schema": STRING},
+    "after": {"description": "The id of the last entry seen, deleted or not: what comes behind it.", "schema": STRING},
+    "before": {
+        "description": "The id of the first entry seen, deleted or not: what stands in front of it, in the same order.",
+        "schema": STRING,
+    },
     "limit": _limit(MOST),
     "limit_of_files": _limit(MOST_LISTED),
     "order": {"description": "By creation.", "schema": {"enum": list(ORDERS)}},
@@ -76,6 +80,8 @@ def _errors(operation: "Operation", public: bool) -> dict[int, str]:
         found[429] = "Too many requests with this key"
     if not public or operation.path == "/readyz":
         found[503] = "The store cannot be reached, or the server is full or going down: try again"
+    if not public and operation.method != "GET":
+        found[507] = "The disk is full"
     return found
 
 

@@ -47,7 +47,8 @@ async def create(request: Request) -> Response:
 async def list_(request: Request) -> Response:
     _own_project(request, request.query_params)
     query = read_query(request, limit=20, order="asc")
-    found = await state(request).store.graders.list(project(request), query.limit, query.after, query.order)
+    graders = state(request).store.graders
+    found = await graders.list(project(request), query.limit, query.after, query.order, query.before)
     return page([(each.id, record(each)) for each in found.data], found.has_more)
 
 
@@ -97,7 +98,7 @@ async def delete(request: Request) -> Response:
 async def versions(request: Request) -> Response:
     found = await _find(request)
     query = read_query(request, limit=20, order="desc")
-    listed = await state(request).store.graders.versions(found, query.limit, query.after, query.order)
+    listed = await state(request).store.graders.versions(found, query.limit, query.after, query.order, query.before)
     return page([(str(each.version), _version_wire(each)) for each in listed.data], listed.has_more)
 
 
@@ -128,7 +129,8 @@ async def push_scores(request: Request) -> Response:
 async def list_scores(request: Request) -> Response:
     found = await _find(request)
     query = read_query(request, limit=20, order="asc")
-    listed = await state(request).store.grader_scores.list(found, query.limit, query.after, query.order)
+    scores = state(request).store.grader_scores
+    listed = await scores.list(found, query.limit, query.after, query.order, query.before)
     return page([(each.sample_id, _score_wire(found, each)) for each in listed.data], listed.has_more)
 
 

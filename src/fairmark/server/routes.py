@@ -49,7 +49,7 @@ HOT = [
     HotOperation(graders.REWARDS, graders.rewards, "Grade many rows", "Rewards", "RewardsRequest", also=(409,)),
 ]
 
-_PAGE = ("after", "limit", "order")
+_PAGE = ("after", "before", "limit", "order")
 
 OPERATIONS = [
     Operation("POST", "/v1/evals", evals.create, "Create an eval", "Eval", "NewEval", status=201),
@@ -74,7 +74,12 @@ OPERATIONS = [
     Operation("GET", f"{_RUN}/output_items/{{output_item_id}}", runs.retrieve_item, "Get an output item", "OutputItem"),
     Operation("POST", "/v1/files", files.create, "Upload a file", "File", "Upload"),
     Operation(
-        "GET", "/v1/files", files.list_, "List files", "FileList", query=("after", "limit_of_files", "order", "purpose")
+        "GET",
+        "/v1/files",
+        files.list_,
+        "List files",
+        "FileList",
+        query=("after", "before", "limit_of_files", "order", "purpose"),
     ),
     Operation("GET", _FILE, files.retrieve, "Get what is known of a file", "File"),
     Operation("GET", f"{_FILE}/content", files.content, "Get a file's content", "Bytes"),

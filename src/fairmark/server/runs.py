@@ -40,7 +40,9 @@ async def list_(request: Request) -> Response:
     query = read_query(request, limit=20, order="asc")
     status = query.choice("status", STATUSES, "completed") if query.params.get("status") else None
     store, base = state(request).store, base_url(request)
-    found = await store.runs.list(project(request), eval_.id, query.limit, query.after, query.order, status)
+    found = await store.runs.list(
+        project(request), eval_.id, query.limit, query.after, query.order, status, query.before
+    )
     return page([(run.id, run_wire(run, base)) for run in found.data], found.has_more)
 
 
@@ -50,7 +52,7 @@ async def list_items(request: Request) -> Response:
     status = None
     if query.params.get("status"):
         status = ITEM_STATUSES[query.choice("status", tuple(ITEM_STATUSES), "pass")]
-    found = await state(request).store.items.list(run, query.limit, query.after, query.order, status)
+    found = await state(request).store.items.list(run, query.limit, query.after, query.order, status, query.before)
     return page([(item.id, msgspec.Raw(item.body)) for item in found.data], found.has_more)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from fairmark.endpoints.chosen import only_listed
 from fairmark.evals.engine import Engine
 from fairmark.server.app import build
-from fairmark.serving import log, upload
+from fairmark.serving import log
 from fairmark.serving.metrics import Metrics
 from fairmark.serving.process import CannotServe, Server, bind, config, on_loopback, url_of
 from fairmark.serving.wire import State
 from fairmark.settings import Settings
-from fairmark.store import Store, StoreUnavailable
+from fairmark.store import Store, StoreUnavailable, contents
 
 SWEEP_EVERY_S = 3600.0
 
@@ -56,7 +56,7 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
                 "fairmark keys create, or serve on 127.0.0.1."
             )
         only_listed()  # no request shall make us ask an address of its own choosing
-        await asyncio.to_thread(upload.sweep, store.files.folder)
+        await asyncio.to_thread(contents.sweep, store.files.folder)
         metrics = Metrics()
         engine = Engine(store, graded=metrics.graded)
         state = State(store, engine, given, metrics)
@@ -81,11 +81,12 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
 
 
 async def _keep_house(store: Store) -> None:
-    """Frees the disk of expired files and sessions, now and then."""
+    """Frees the disk of expired files and sessions, and of what was deleted long ago, now and then."""
     while True:
         try:
             await store.files.delete_expired()
             await store.sessions.delete_expired()
+            await store.positions.forget()
         except StoreUnavailable as error:
             log.event(logging.WARNING, "expired files and sessions are still there", reason=str(error))
         await asyncio.sleep(SWEEP_EVERY_S)

@@ -1,4 +1,4 @@
-"""What the query of a list says: how many, after which, in which order."""
+"""What the query of a list says: how many, after or before which, in which order."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, get_args
@@ -19,6 +19,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 class Query(NamedTuple):
     limit: int
     after: str | None
+    before: str | None
     order: Order
     params: QueryParams
 
@@ -34,7 +35,8 @@ def read_query(request: Request, *, limit: int, most: int = MOST, order: Order) 
         if not given.isascii() or not given.isdecimal() or not 1 <= int(given[:9]) <= most or len(given) > 9:
             raise invalid(f"limit: found {jsontext.quote(given)}. It takes a number from 1 to {most}.", "limit")
         limit = int(given)
-    return Query(limit, params.get("after") or None, _choice(params, "order", ORDERS, order), params)
+    after, before = params.get("after") or None, params.get("before") or None
+    return Query(limit, after, before, _choice(params, "order", ORDERS, order), params)
 
 
 def _choice(params: QueryParams, name: str, allowed: Sequence[Word], default: Word) -> Word:

@@ -1,11 +1,9 @@
 """A multipart upload, taken in as it comes: the file goes to disk in pieces, the fields into memory. Memory is flat."""
 
 import asyncio
-import contextlib
-import os
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -15,7 +13,7 @@ from fairmark import jsontext
 from fairmark.errors import ApiError
 from fairmark.refusals import invalid
 from fairmark.serving.wire import ClientGone
-from fairmark.store import StoreUnavailable
+from fairmark.store.contents import NewContent
 
 if TYPE_CHECKING:  # it is only there for those who check types
     from python_multipart.multipart import MultipartCallbacks
@@ -25,9 +23,8 @@ PIECE_BYTES = 1_000_000
 FIELD_BYTES = 64_000
 FIELDS_AT_MOST = 32
 NAME_LENGTH = 255
-PART = ".part"
-"""How the name ends of a file that is still on its way."""
-STALE_S = 86_400.0
+
+T = TypeVar("T")
 
 
 class Upload:
@@ -56,11 +53,9 @@ class Upload:
         self.fields: dict[str, str] = {}
         self.filename: str | None = None
         self.size = 0
-        self._path = path
-        self._part = path.with_name(path.name + PART)
+        self._content = NewContent(path)
         self._limit = limit
         self._ended = False
-        self._file: IO[bytes] | None = None
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._header = (b"", b"")
@@ -72,32 +67,27 @@ class Upload:
     async def receive(self, receive: Receive) -> None:
         """Raises ApiError, ClientGone, or StoreUnavailable where the disk takes no more."""
         try:
-            self._file = await asyncio.to_thread(self._open)
+            await finished(self._content.open)
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
                     raise ClientGone
                 self._parse(message.get("body", b""))
                 if self._waiting_bytes >= PIECE_BYTES:
-                    await asyncio.to_thread(self._write)
+                    await finished(self._write)
                 if not message.get("more_body", False):
                     break
             if not self._ended:
                 raise invalid("The upload is cut off: its last boundary is missing.")
             if self.filename is not None:
-                await asyncio.to_thread(self._finish)
-        except OSError as error:
-            raise StoreUnavailable(f"{self._path.parent}: {(error.strerror or str(error)).lower()}.") from error
+                await finished(self._write)
+                await finished(self._content.finish)
         except BaseException:
-            await asyncio.to_thread(self.discard)
+            await self.discard()
             raise
 
-    def discard(self) -> None:
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._file.close()
-        self._part.unlink(missing_ok=True)
-        self._path.unlink(missing_ok=True)
+    async def discard(self) -> None:
+        await finished(self._content.discard)
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -105,25 +95,10 @@ class Upload:
         except FormParserError as error:
             raise invalid(f"The body is not multipart/form-data: {error}.") from None
 
-    # What the disk does. In a thread.
-
-    def _open(self) -> IO[bytes]:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        return self._part.open("xb")
-
     def _write(self) -> None:
-        assert self._file is not None  # noqa: S101  # opened first
-        self._file.write(b"".join(self._waiting))
+        self._content.write(b"".join(self._waiting))
         self._waiting.clear()
         self._waiting_bytes = 0
-
-    def _finish(self) -> None:
-        assert self._file is not None  # noqa: S101
-        self._write()
-        self._file.flush()
-        os.fsync(self._file.fileno())  # what is told to be stored survives a power cut
-        self._file.close()
-        self._part.rename(self._path)
 
     # What the parser finds.
 
@@ -187,9 +162,12 @@ def base_name(filename: str) -> str:
     return printable[:NAME_LENGTH] if printable not in ("", ".", "..") else "file"
 
 
-def sweep(folder: Path) -> None:
-    """Removes what a server that was killed left behind of uploads."""
-    for part in folder.glob(f"*{PART}"):
-        with contextlib.suppress(OSError):
-            if part.stat().st_mtime < time.time() - STALE_S:
-                part.unlink()
+async def finished(work: Callable[[], T]) -> T:
+    """What the disk does, in a thread. Whoever is cancelled meanwhile waits for its end: a file that is opened after it
+    was discarded would stay."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

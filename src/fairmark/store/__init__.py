@@ -1,11 +1,13 @@
 """What is kept: keys, sessions, files, graders, evals, runs, samples and output items, in SQLite or PostgreSQL."""
 
+import asyncio
 from pathlib import Path
 
 from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
+from fairmark.store import room
 from fairmark.store.comparison import Comparison, Pair, PairPage, Totals, shared_criteria
 from fairmark.store.counts import Counts
-from fairmark.store.database import Database, InvalidDatabase, StoreUnavailable
+from fairmark.store.database import Database, DiskFull, InvalidDatabase, StoreUnavailable
 from fairmark.store.evals import Eval, Evals
 from fairmark.store.files import File, Files
 from fairmark.store.grader_scores import GraderScores, PushedScore
@@ -15,6 +17,7 @@ from fairmark.store.items import Item, Items, NewItem
 from fairmark.store.keys import InvalidProject, Key, Keys
 from fairmark.store.pages import Page, UnknownCursor
 from fairmark.store.places import InvalidCursor
+from fairmark.store.positions import Positions
 from fairmark.store.recent import Recent, RecentRuns, RunSummary
 from fairmark.store.rows import InvalidView, Neighbours, RowPage, Rows, View
 from fairmark.store.runs import Run, Runs, UnknownEval
@@ -26,6 +29,7 @@ from fairmark.store.spending import ModelSpending, Spending, SpentTotals
 __all__ = [
     "Counts",
     "CriterionScore",
+    "DiskFull",
     "DuplicateKey",
     "Eval",
     "File",
@@ -68,6 +72,7 @@ class Store:
 
     def __init__(self, database: Database, home: Path) -> None:
         self._database = database
+        self._folders = {home, Path(database.name).parent} if database.is_sqlite else {home}
         self.keys = Keys(database)
         self.files = Files(database, home)
         self.graders = KeptGraders(database)
@@ -82,6 +87,7 @@ class Store:
         self.comparison = Comparison(database)
         self.samples = Samples(database, self.runs)
         self.sessions = Sessions(database)
+        self.positions = Positions(database)
         self.spending = Spending(database)
 
     @classmethod
@@ -93,6 +99,12 @@ class Store:
         StoreUnavailable.
         """
         return cls(await Database.open(url, home, exclusive), home)
+
+    async def check_room(self) -> None:
+        """Raises DiskFull where nothing can be stored at the moment, files or rows."""
+        for folder in self._folders:
+            await asyncio.to_thread(room.check, folder)
+        await self._database.check_room()
 
     async def close(self) -> None:
         await self.runs.close()

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import functools
+import os
+import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -20,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from fairmark import jsontext
 from fairmark.errors import FairmarkError, NotNow
+from fairmark.store.tables import deleted
 from fairmark.store.turns import Turns
 
 Result = TypeVar("Result")
@@ -53,11 +57,17 @@ _PRAGMAS = (
 _SQLITE_UNAVAILABLE = {5, 6, 7, 8, 10, 11, 13, 14, 26}
 # Classes of SQLSTATE: connection, authorisation, database name, deadlock, resources, intervention, system.
 _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "40", "53", "57", "58", "25006", "55P03")
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+"""What the system says where a disk, or somebody's share of it, is full."""
 _POSTGRES_OPTIONS = {"host", "port", "ssl"}
 
 
 class StoreUnavailable(NotNow):
     """The database cannot be reached, is locked or its disk is full. The same call may succeed later."""
+
+
+class DiskFull(StoreUnavailable):
+    """There is no room to store anything. Reading goes on."""
 
 
 class InvalidDatabase(FairmarkError, ValueError):
@@ -79,6 +89,7 @@ class Database:
             self._readers if self.is_sqlite else self._readers.execution_options(isolation_level="AUTOCOMMIT")
         )
         self._turns = Turns(SQLITE_READERS) if self.is_sqlite else None
+        self._was_full = False
         self._lock: TextIO | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -89,6 +100,7 @@ class Database:
         try:
             if database.is_sqlite:
                 _make_folder(Path(database.name).parent)
+                _keep_private(Path(database.name))
                 if exclusive:
                     database.lock()
             if not await database._is_up_to_date():
@@ -125,13 +137,29 @@ class Database:
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """A transaction, committed at the end. On SQLite there is one at a time, which waits for no reader."""
         async with self._turns.write() if self._turns else contextlib.nullcontext():
-            with self.translating_errors():
-                async with self._writers.connect() as connection:
-                    if self.is_sqlite:
-                        # From the start: a transaction that reads first cannot always become one that writes.
-                        await connection.exec_driver_sql("BEGIN IMMEDIATE")
-                    yield connection
-                    await connection.commit()
+            try:
+                with self.translating_errors():
+                    async with self._writers.connect() as connection:
+                        if self.is_sqlite:
+                            # From the start: a transaction that reads first cannot always become one that writes.
+                            await connection.exec_driver_sql("BEGIN IMMEDIATE")
+                        yield connection
+                        await _commit(connection)
+            except DiskFull:
+                self._was_full = True
+                raise
+            self._was_full = False
+
+    async def check_room(self) -> None:
+        """Raises DiskFull where the last transaction found no room, and another small one finds none either."""
+        if self._was_full:
+            await self.finish(self._try_to_write())
+
+    async def _try_to_write(self) -> None:
+        async with self.write() as connection:
+            trial = {"id": f"trial_{secrets.token_hex(16)}", "kind": "trial", "scope": "", "seq": 0, "deleted_at": 0}
+            await connection.execute(deleted.insert().values(trial))
+            await connection.execute(deleted.delete().where(deleted.c.id == trial["id"]))
 
     @contextlib.asynccontextmanager
     async def write_in_order(self) -> AsyncIterator[AsyncConnection]:
@@ -153,7 +181,8 @@ class Database:
             reason = _why_unavailable(error)
             if reason is None:
                 raise
-            raise StoreUnavailable(f"the database {self.name} cannot be used now: {reason}.") from error
+            kind = DiskFull if _is_full(error) else StoreUnavailable
+            raise kind(f"the database {self.name} cannot be used now: {reason}.") from error
 
     async def session(self) -> AsyncConnection:
         """A connection to keep, outside of any transaction."""
@@ -164,7 +193,7 @@ class Database:
         """Keeps other servers away from a SQLite file, until the store is closed or the process ends."""
         path = Path(f"{self.name}.lock")
         try:
-            self._lock = path.open("a")
+            self._lock = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "a")
         except OSError as error:
             raise InvalidDatabase(f"{path}: {(error.strerror or str(error)).lower()}.") from None
         try:
@@ -209,6 +238,15 @@ class Database:
         finally:
             if own:
                 self._unlock()
+
+
+async def _commit(connection: AsyncConnection) -> None:
+    try:
+        await connection.commit()
+    except BaseException:
+        # Its transaction may still be open: the next to write would find itself inside.
+        await connection.invalidate()
+        raise
 
 
 class _Part(Protocol):
@@ -304,9 +342,21 @@ def _postgres_engine(url: URL, connections: int) -> AsyncEngine:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidDatabase(f"{folder}: {(error.strerror or str(error)).lower()}.") from None
+
+
+def _keep_private(path: Path) -> None:
+    """The file holds users' data: nobody else may read it, be it new or of a Fairmark that let others."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))):
+            with contextlib.suppress(FileNotFoundError):
+                if each.stat().st_mode & 0o077 and each.stat().st_uid == os.geteuid():
+                    each.chmod(0o600)
+    except OSError as error:
+        raise InvalidDatabase(f"{path}: {(error.strerror or str(error)).lower()}.") from None
 
 
 def _config(connection: Connection | None = None) -> Config:
@@ -342,11 +392,32 @@ def _why_unavailable(error: BaseException) -> str | None:
     return _words(error) if unavailable else None
 
 
+def _is_full(error: BaseException) -> bool:
+    match error:
+        case exc.DBAPIError():
+            return _is_full(_cause(error))
+        case sqlite3.Error():
+            return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        case asyncpg.PostgresError():
+            return isinstance(error, asyncpg.DiskFullError)
+        case OSError():
+            return error.errno in NO_ROOM
+        case _:
+            return False
+
+
+def unavailable(where: str, error: OSError) -> StoreUnavailable:
+    """What a folder of the store refuses, in words."""
+    return (DiskFull if _is_full(error) else StoreUnavailable)(f"{where}: {_words(error)}.")
+
+
 def _cause(error: exc.DBAPIError) -> BaseException:
     """What the driver itself said."""
     return error if error.orig is None else error.orig.__cause__ or error.orig
 
 
 def _words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
     text = str(error).splitlines()[0].rstrip(".") if str(error) else ""
     return text or ("it did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)

@@ -8,9 +8,10 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store import ids
+from fairmark.store import ids, positions
 from fairmark.store.database import Database, new_seq, uninterrupted
-from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.positions import Deleted
 from fairmark.store.runs import delete_runs
 from fairmark.store.tables import evals, runs
 
@@ -82,19 +83,20 @@ class Evals:
         after: str | None = None,
         order: Order = "asc",
         order_by: OrderBy = "created_at",
+        before: str | None = None,
     ) -> Page[Eval]:
         """By `updated_at`, an eval that is changed while somebody pages moves to the end of the list."""
         position = _POSITION[order_by]
         query = select(*_COLUMNS).where(evals.c.project == project)
         async with self._database.read() as connection:
-            start = None
-            if after is not None:
-                found = select(position).where(evals.c.id == after, evals.c.project == project)
-                start = await connection.scalar(found) if ids.plausible(after) else None
-                if start is None:
-                    raise UnknownCursor(after)
-            rows = (await connection.execute(page_query(query, position, start, limit, order))).all()
-        return make_page(rows, limit, Eval)
+
+            async def find(id_: str) -> int | None:
+                there = select(position).where(evals.c.id == id_, evals.c.project == project)
+                return await positions.find(connection, id_, there, "eval", project, position.name)
+
+            span = await read_span(after, before, find)
+            rows = (await connection.execute(page_query(query, position, span, limit, order))).all()
+        return make_page(rows, span, limit, Eval)
 
     @uninterrupted
     async def search(self, project: str, words: str, limit: int, offset: int) -> FoundEvals:
@@ -138,12 +140,17 @@ class Evals:
             return False
         async with self._database.write() as connection:
             # Its row first: from then on nobody can add a run to it.
-            found = select(evals.c.seq).where(evals.c.id == eval_id, evals.c.project == project)
-            seq = await connection.scalar(found.with_for_update())
-            if seq is None:
+            query = select(evals.c.id, evals.c.project, evals.c.seq, evals.c.updated_seq).where(
+                evals.c.id == eval_id, evals.c.project == project
+            )
+            found = (await connection.execute(query.with_for_update())).one_or_none()
+            if found is None:
                 return False
-            await connection.execute(evals.delete().where(evals.c.seq == seq))
-            await delete_runs(connection, runs.c.eval_seq == seq)
+            gone = Deleted(*found)
+            await connection.execute(evals.delete().where(evals.c.seq == gone.seq))
+            await positions.leave(connection, "eval", [gone])
+            # Nobody can list its runs any more: they leave nothing behind.
+            await delete_runs(connection, runs.c.eval_seq == gone.seq)
             return True
 
 
@@ -157,4 +164,4 @@ async def _get(connection: AsyncConnection, project: str, eval_id: str) -> Eval 
 
 async def _next_turn(connection: AsyncConnection, project: str) -> int:
     last = await connection.scalar(select(func.max(evals.c.updated_seq)).where(evals.c.project == project))
-    return (last or 0) + 1
+    return max(last or 0, await positions.last_update(connection, "eval", project)) + 1

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store import ids
+from fairmark.store import ids, positions
 from fairmark.store.database import Database, new_seq, uninterrupted
-from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.positions import Deleted
 from fairmark.store.tables import files
 
 
@@ -84,29 +86,30 @@ class Files:
         limit: int = 10_000,
         after: str | None = None,
         order: Order = "desc",
+        before: str | None = None,
     ) -> Page[File]:
         query = select(*_COLUMNS).where(files.c.project == project, _unexpired())
         if purpose is not None:
             query = query.where(files.c.purpose == purpose)
         async with self._database.read() as connection:
-            position = None
-            if after is not None:
+
+            async def find(id_: str) -> int | None:
                 # Also one that has expired since: its place in the list stays.
-                found = select(files.c.seq).where(files.c.id == after, files.c.project == project)
-                position = await connection.scalar(found) if ids.plausible(after) else None
-                if position is None:
-                    raise UnknownCursor(after)
-            rows = (await connection.execute(page_query(query, files.c.seq, position, limit, order))).all()
-        return make_page(rows, limit, File)
+                there = select(files.c.seq).where(files.c.id == id_, files.c.project == project)
+                return await positions.find(connection, id_, there, "file", project)
+
+            span = await read_span(after, before, find)
+            rows = (await connection.execute(page_query(query, files.c.seq, span, limit, order))).all()
+        return make_page(rows, span, limit, File)
 
     @uninterrupted
     async def delete(self, project: str, file_id: str) -> bool:
         """With its content. False where there is no such file."""
         if not ids.plausible(file_id):
             return False
-        gone = files.delete().where(files.c.id == file_id, files.c.project == project, _unexpired())
         async with self._database.write() as connection:
-            if not (await connection.execute(gone)).rowcount:
+            named = and_(files.c.id == file_id, files.c.project == project)
+            if not await _delete(connection, and_(named, _unexpired())):
                 return False
         await self._unlink([file_id])
         return True
@@ -116,14 +119,23 @@ class Files:
         """Frees the disk of what has expired; how many files that were."""
         expired = files.c.expires_at <= int(time.time())
         async with self._database.write() as connection:
-            found = (await connection.scalars(select(files.c.id).where(expired).with_for_update())).all()
-            await connection.execute(files.delete().where(files.c.id.in_(found)))
-        await self._unlink(found)
-        return len(found)
+            gone = await _delete(connection, expired)
+        await self._unlink([file.id for file in gone])
+        return len(gone)
 
     async def _unlink(self, gone: Sequence[str]) -> None:
         for each in gone:
             await asyncio.to_thread(self.content(each).unlink, missing_ok=True)
+
+
+async def _delete(connection: AsyncConnection, which: ColumnElement[bool]) -> Sequence[Deleted]:
+    query = select(files.c.id, files.c.project, files.c.seq).where(which).with_for_update()
+    gone = [Deleted(*row) for row in await connection.execute(query)]
+    if gone:
+        these = [{"gone": file.seq} for file in gone]
+        await connection.execute(files.delete().where(files.c.seq == bindparam("gone")), these)
+        await positions.leave(connection, "file", gone)
+    return gone
 
 
 def _unexpired() -> ColumnElement[bool]:

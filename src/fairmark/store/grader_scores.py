@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from fairmark.store.database import Database, uninterrupted
 from fairmark.store.graders import Grader
-from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
 from fairmark.store.tables import grader_scores, graders
 
 
@@ -60,20 +60,27 @@ class GraderScores:
 
     @uninterrupted
     async def list(
-        self, grader: Grader, limit: int = 20, after: str | None = None, order: Order = "asc"
+        self,
+        grader: Grader,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "asc",
+        before: str | None = None,
     ) -> Page[PushedScore]:
-        """In the order in which the samples first had a score; `after` is a sample's id."""
+        """In the order in which the samples first had a score; `after` and `before` are samples' ids."""
         of = grader_scores.c
         query = select(*_COLUMNS).where(of.grader_seq == grader.seq)
         async with self._database.read() as connection:
-            start = None
-            if after is not None:
-                found = select(of.seq).where(of.grader_seq == grader.seq, of.sample_sha256 == _hash(after))
-                start = await connection.scalar(found)
-                if start is None:
-                    raise UnknownCursor(after)
-            rows = (await connection.execute(page_query(query, of.seq, start, limit, order))).all()
-        return make_page(rows, limit, PushedScore)
+
+            async def find(sample_id: str) -> int | None:
+                # None of them is ever deleted alone.
+                there = select(of.seq).where(of.grader_seq == grader.seq, of.sample_sha256 == _hash(sample_id))
+                found: int | None = await connection.scalar(there)
+                return found
+
+            span = await read_span(after, before, find)
+            rows = (await connection.execute(page_query(query, of.seq, span, limit, order))).all()
+        return make_page(rows, span, limit, PushedScore)
 
 
 def _hash(sample_id: str) -> bytes:

@@ -12,9 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fairmark import jsontext
 from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
 from fairmark.references import KEY, Registered, Wanted
-from fairmark.store import ids
+from fairmark.store import ids, positions
 from fairmark.store.database import Database, new_seq, uninterrupted
-from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.positions import Deleted
 from fairmark.store.tables import grader_scores, grader_versions, graders
 
 MOST_KEYS_A_QUERY = 500
@@ -86,16 +87,24 @@ class KeptGraders:
             return await _get(connection, _named(project, id_or_key), version)
 
     @uninterrupted
-    async def list(self, project: str, limit: int = 20, after: str | None = None, order: Order = "asc") -> Page[Grader]:
+    async def list(
+        self,
+        project: str,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "asc",
+        before: str | None = None,
+    ) -> Page[Grader]:
         query = _select().where(graders.c.project == project)
         async with self._database.read() as connection:
-            start = None
-            if after is not None:
-                start = await connection.scalar(select(graders.c.seq).where(_named(project, after)))
-                if start is None:
-                    raise UnknownCursor(after)
-            rows = (await connection.execute(page_query(query, graders.c.seq, start, limit, order))).all()
-        return make_page(rows, limit, Grader)
+
+            async def find(id_or_key: str) -> int | None:
+                there = select(graders.c.seq).where(_named(project, id_or_key))
+                return await positions.find(connection, id_or_key, there, "grader", project)
+
+            span = await read_span(after, before, find)
+            rows = (await connection.execute(page_query(query, graders.c.seq, span, limit, order))).all()
+        return make_page(rows, span, limit, Grader)
 
     @uninterrupted
     async def update(
@@ -154,26 +163,33 @@ class KeptGraders:
             if found.locked:
                 raise _locked(found.key)
             await connection.execute(graders.delete().where(graders.c.seq == found.seq))
+            await positions.leave(connection, "grader", [Deleted(found.id, project, found.seq)])
             for table in (grader_versions, grader_scores):
                 await connection.execute(table.delete().where(table.c.grader_seq == found.seq))
             return found
 
     @uninterrupted
     async def versions(
-        self, grader: Grader, limit: int = 20, after: str | None = None, order: Order = "desc"
+        self,
+        grader: Grader,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "desc",
+        before: str | None = None,
     ) -> Page[Version]:
-        """`after` is a version's number."""
+        """`after` and `before` are versions' numbers."""
         of = grader_versions.c
         query = select(of.version, of.grader, of.created_at).where(of.grader_seq == grader.seq)
-        start = None
-        if after is not None:
+
+        async def find(number: str) -> int | None:
             # None of them is ever deleted alone.
-            start = int(after) if after.isascii() and after.isdecimal() and len(after) < 10 else 0
-            if not 1 <= start <= grader.version:
-                raise UnknownCursor(after)
+            version = int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 0
+            return version if 1 <= version <= grader.version else None
+
+        span = await read_span(after, before, find)
         async with self._database.read() as connection:
-            rows = (await connection.execute(page_query(query, of.version, start, limit, order))).all()
-        return make_page(rows, limit, Version)
+            rows = (await connection.execute(page_query(query, of.version, span, limit, order))).all()
+        return make_page(rows, span, limit, Version)
 
     @uninterrupted
     async def find(self, project: str, wanted: Collection[Wanted]) -> dict[Wanted, Registered]:

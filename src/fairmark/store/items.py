@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fairmark.store import ids, scores
 from fairmark.store.counts import Counts
 from fairmark.store.database import Database, uninterrupted
-from fairmark.store.pages import Order, Page, UnknownCursor, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
 from fairmark.store.runs import Run, Runs
 from fairmark.store.scores import CriterionScore, ItemScores
 from fairmark.store.tables import items, runs
@@ -121,23 +121,29 @@ class Items:
 
     @uninterrupted
     async def list(
-        self, run: Run, limit: int = 20, after: str | None = None, order: Order = "asc", status: str | None = None
+        self,
+        run: Run,
+        limit: int = 20,
+        after: str | None = None,
+        order: Order = "asc",
+        status: str | None = None,
+        before: str | None = None,
     ) -> Page[Item]:
         """By index. In a run that is in progress, items may still come in before those that were seen."""
         query: Any = select(*_STORED).where(items.c.run_seq == run.seq)
         if status is not None:
             query = query.where(items.c.status == status)
         async with self._database.read() as connection:
-            position = None
-            if after is not None:
-                known = select(items.c.idx).where(
-                    items.c.run_seq == run.seq, items.c.idx == ids.index_in(run.id, after)
-                )
-                position = await connection.scalar(known)
-                if position is None:
-                    raise UnknownCursor(after)
-            rows = (await connection.execute(page_query(query, items.c.idx, position, limit, order))).all()
-        return Page([Item(ids.of_item(run.id, row.idx), *row) for row in rows[:limit]], len(rows) > limit)
+
+            async def find(id_: str) -> int | None:
+                # None of them is ever deleted alone: who deletes their run ends the list.
+                there = select(items.c.idx).where(items.c.run_seq == run.seq, items.c.idx == ids.index_in(run.id, id_))
+                found: int | None = await connection.scalar(there)
+                return found
+
+            span = await read_span(after, before, find)
+            rows = (await connection.execute(page_query(query, items.c.idx, span, limit, order))).all()
+        return make_page(rows, span, limit, lambda idx, *more: Item(ids.of_item(run.id, idx), idx, *more))
 
 
 async def marked(connection: AsyncConnection, table: Table, run: Run) -> bytearray:

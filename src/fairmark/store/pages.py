@@ -1,7 +1,7 @@
 """Pages of a list: by position, so that the last page is as fast as the first and an insert shifts none."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select
@@ -14,25 +14,56 @@ Record = TypeVar("Record")
 
 
 class UnknownCursor(FairmarkError, ValueError):
-    """`after` names nothing in this list."""
+    """`after` or `before` names nothing that is or was in this list."""
 
-    def __init__(self, after: str) -> None:
-        super().__init__(f"after: there is no {jsontext.quote(after)} in this list. Use the id of the last entry seen.")
+    def __init__(self, id_: str, name: str = "after") -> None:
+        self.name = name
+        which = "last" if name == "after" else "first"
+        super().__init__(
+            f"{name}: there is no {jsontext.quote(id_)} in this list. Use the id of the {which} entry seen."
+        )
 
 
 class Page(msgspec.Struct, Generic[Record], frozen=True):
     data: list[Record]
     has_more: bool
+    """Behind the last entry; or in front of the first, where the page was asked for by `before` alone."""
 
 
-def page_query(
-    query: Select[Any], position: ColumnElement[int], after: int | None, limit: int, order: Order
-) -> Select[Any]:
-    """The rows behind a position, and one more, which tells whether there are more."""
-    if after is not None:
-        query = query.where(position > after if order == "asc" else position < after)
-    return query.order_by(position.asc() if order == "asc" else position.desc()).limit(limit + 1)
+class Span(NamedTuple):
+    """A part of a list, between two positions of which neither belongs to it."""
+
+    after: int | None = None
+    before: int | None = None
+
+    @property
+    def backward(self) -> bool:
+        """Whether the page is the end of the span, and not its start."""
+        return self.before is not None and self.after is None
 
 
-def make_page(rows: Sequence[Row[Any]], limit: int, record: Callable[..., Record]) -> Page[Record]:
-    return Page([record(*row) for row in rows[:limit]], len(rows) > limit)
+async def read_span(after: str | None, before: str | None, find: Callable[[str], Awaitable[int | None]]) -> Span:
+    """The span between two ids. `find` tells the position of one. Raises UnknownCursor."""
+    positions: list[int | None] = []
+    for name, id_ in (("after", after), ("before", before)):
+        position = None if id_ is None else await find(id_)
+        if id_ is not None and position is None:
+            raise UnknownCursor(id_, name)
+        positions.append(position)
+    return Span(*positions)
+
+
+def page_query(query: Select[Any], position: ColumnElement[int], span: Span, limit: int, order: Order) -> Select[Any]:
+    """The rows of a span, as many as a page has, and one more, which tells whether there are more."""
+    ascending = order == "asc"
+    if span.after is not None:
+        query = query.where(position > span.after if ascending else position < span.after)
+    if span.before is not None:
+        query = query.where(position < span.before if ascending else position > span.before)
+    return query.order_by(position.asc() if ascending != span.backward else position.desc()).limit(limit + 1)
+
+
+def make_page(rows: Sequence[Row[Any]], span: Span, limit: int, record: Callable[..., Record]) -> Page[Record]:
+    """The page of what `page_query` found, in the order of the list."""
+    found = [record(*row) for row in rows[:limit]]
+    return Page(found[::-1] if span.backward else found, len(rows) > limit)

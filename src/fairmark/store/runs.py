@@ -11,10 +11,11 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, lite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.errors import FairmarkError
-from fairmark.store import ids
+from fairmark.store import ids, positions
 from fairmark.store.claims import Claims, ClaimsInMemory, ClaimsInSession
 from fairmark.store.database import Database, StoreUnavailable, new_seq, uninterrupted
-from fairmark.store.pages import Order, Page, UnknownCursor, make_page, page_query
+from fairmark.store.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.positions import Deleted
 from fairmark.store.tables import evals, items, run_criteria, runs, samples, scores, sources
 
 Status = Literal["queued", "in_progress", "completed", "canceled", "failed"]
@@ -140,30 +141,33 @@ class Runs:
         after: str | None = None,
         order: Order = "asc",
         status: Status | None = None,
+        before: str | None = None,
     ) -> Page[Run]:
         if not ids.plausible(eval_id):
             return Page([], False)
         async with self._database.read() as connection:
             of_eval = select(evals.c.seq).where(evals.c.id == eval_id, evals.c.project == project)
             eval_seq = await connection.scalar(of_eval)
-            position = None
-            if after is not None:
+
+            async def find(id_: str) -> int | None:
                 # Whatever its status is now: the place of a run that has gone on stays.
-                found = select(runs.c.seq).where(runs.c.id == after, runs.c.eval_seq == eval_seq)
-                position = await connection.scalar(found) if ids.plausible(after) else None
-                if position is None:
-                    raise UnknownCursor(after)
+                there = select(runs.c.seq).where(runs.c.id == id_, runs.c.eval_seq == eval_seq)
+                return await positions.find(connection, id_, there, "run", eval_seq or 0)
+
+            span = await read_span(after, before, find)
             query = _select().where(runs.c.eval_seq == eval_seq)
             if status is not None:
                 query = query.where(runs.c.status == status)
-            rows = (await connection.execute(page_query(query, runs.c.seq, position, limit, order))).all()
-        return make_page(rows, limit, Run)
+            rows = (await connection.execute(page_query(query, runs.c.seq, span, limit, order))).all()
+        return make_page(rows, span, limit, Run)
 
     @uninterrupted
     async def delete(self, project: str, eval_id: str, run_id: str) -> bool:
         """With all that belongs to it, also while it is worked on. False where there is no such run."""
         async with self._database.write() as connection:
-            return await delete_runs(connection, _named(project, eval_id, run_id)) > 0
+            gone = await delete_runs(connection, _named(project, eval_id, run_id))
+            await positions.leave(connection, "run", gone)
+            return bool(gone)
 
     @uninterrupted
     async def cancel(self, project: str, eval_id: str, run_id: str) -> Run | None:
@@ -246,28 +250,30 @@ class Runs:
     async def _try(self, seq: int) -> Run | None:
         if not await self._claims.take(seq):
             return None
-        run = None
+        claimed = None
         try:
             async with self._database.write() as connection:
                 # Its last holder may have ended it just before letting go.
                 active = and_(runs.c.seq == seq, runs.c.status.in_(_ACTIVE))
                 await connection.execute(runs.update().where(active).values(owner=self.owner))
                 run = await _one(connection, active)
+            claimed = run  # only now: a commit may fail, and nobody would hold what we keep from others
         finally:
-            if run is None:
+            if claimed is None:
                 await self._claims.drop(seq)
-        return run
+        return claimed
 
 
-async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -> int:
+async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -> list[Deleted]:
     """Within a transaction. The runs' rows first: who adds items to one holds its row and is waited for."""
-    found = (await connection.scalars(select(runs.c.seq).where(which).with_for_update())).all()
+    query = select(runs.c.id, runs.c.eval_seq, runs.c.seq).where(which).with_for_update()
+    found = [Deleted(*row) for row in await connection.execute(query)]
     if found:
-        these = [{"gone": seq} for seq in found]
+        these = [{"gone": run.seq} for run in found]
         await connection.execute(runs.delete().where(runs.c.seq == bindparam("gone")), these)
         for table in (items, scores, samples, sources, run_criteria):
             await connection.execute(table.delete().where(table.c.run_seq == bindparam("gone")), these)
-    return len(found)
+    return found
 
 
 def _named(project: str, eval_id: str, run_id: str) -> ColumnElement[bool]:

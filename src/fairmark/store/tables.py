@@ -241,3 +241,18 @@ sessions = Table(
     Column("expires_at", BigInteger, nullable=False),
     Index("sessions_by_expiry", "expires_at"),
 )
+
+# Where what was deleted stood in its list, for whoever pages through the list meanwhile. Kept for a while.
+deleted = Table(
+    "deleted",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    # Whose list it was in: the project's, or for a run the number of its eval.
+    Column("scope", String, nullable=False),
+    _sequence("seq", nullable=False),
+    _sequence("updated_seq"),
+    Column("deleted_at", BigInteger, nullable=False),
+    Index("deleted_by_time", "deleted_at"),
+    Index("deleted_by_update", "kind", "scope", "updated_seq"),
+)

@@ -26,6 +26,7 @@ _TITLES = {
     429: "Too many requests",
     500: "Something went wrong",
     503: "Not available right now",
+    507: "The disk is full",
 }
 
 

@@ -237,5 +237,10 @@ tell(
         "item_of_other_run": caught(
             lambda: runs.output_items.retrieve(first.id, eval_id=capitals.id, run_id=inline.id)
         ),
+        # The last of all: it leaves none.
+        "deleted_while_listed": [
+            runs.delete(run.id, eval_id=capitals.id).run_id for run in runs.list(capitals.id, limit=2)
+        ],
+        "left": len(runs.list(capitals.id).data),
     }
 )

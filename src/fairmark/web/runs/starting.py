@@ -6,10 +6,10 @@ Nothing is kept of a file that no run can be made of.
 
 import asyncio
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +23,10 @@ from fairmark.evals.eval_calls import MOST_METADATA
 from fairmark.evals.run_calls import new_run
 from fairmark.judges.configured import configured
 from fairmark.serving.named import named_eval
-from fairmark.serving.upload import PART, base_name
+from fairmark.serving.upload import base_name, finished
 from fairmark.serving.wire import answer, project, state
-from fairmark.store import Eval, File, StoreUnavailable, ids
+from fairmark.store import Eval, File, ids
+from fairmark.store.contents import NewContent
 from fairmark.text.template import Template
 from fairmark.web.evals import criteria
 from fairmark.web.frame import pairs, render
@@ -198,32 +199,25 @@ async def _keep(request: Request, upload: UploadFile) -> File:
     """The uploaded file among the others, whole or not at all."""
     files = state(request).store.files
     file_id = ids.new_file()
-    path = files.content(file_id)
+    content = NewContent(files.content(file_id))
     name = base_name(upload.filename or "")
     try:
-        written = await asyncio.to_thread(_copy, upload, path)
+        written = await finished(partial(_copy, upload, content))
         if not written:
             raise _Wrong("file", f"“{name}” is empty.")
         return await files.create(project(request), file_id, name, PURPOSE, written, None)
     except BaseException:
-        await asyncio.to_thread(path.unlink, missing_ok=True)
+        await finished(content.discard)
         raise
 
 
-def _copy(upload: UploadFile, path: Path) -> int:
-    part = path.with_name(path.name + PART)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as target:
-            shutil.copyfileobj(upload.file, target, 1_000_000)
-            target.flush()
-            os.fsync(target.fileno())  # what is told to be stored survives a power cut
-            written = target.tell()
-        part.rename(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise StoreUnavailable(f"{path.parent}: {(error.strerror or str(error)).lower()}.") from error
+def _copy(upload: UploadFile, content: NewContent) -> int:
+    content.open()
+    written = 0
+    while piece := upload.file.read(1_000_000):
+        content.write(piece)
+        written += len(piece)
+    content.finish()
     return written
 
 

@@ -1,0 +1,108 @@
+"""A server whose disk fills: it says so, leaves nothing lying about, and goes on once there is room."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.disk import no_room, small_disk
+from tests.server.client import EXACT, Server, form, wait_for
+
+CONFIG = {"type": "custom", "item_schema": {"type": "object"}, "include_sample_schema": True}
+ROWS = [{"item": {"answer": str(at)}, "sample": {"output_text": str(at)}} for at in range(50)]
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Server]:
+    """A server with all it has on a small disk, but for its log."""
+    with small_disk(folder, 12) as mounted:
+        if not mounted:
+            pytest.skip("we may not mount a small disk")
+        server = Server(folder)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path / "home") as started:
+        yield started
+    assert "Traceback" not in started.stderr.read_text()
+
+
+def files(server: Server) -> list[str]:
+    return sorted(path.name for path in (server.home / "files").glob("*"))
+
+
+def descriptors(server: Server) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def new_run(server: Server) -> tuple[str, Any]:
+    made = server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [EXACT]})
+    assert made.status == 201
+    where = f"/v1/evals/{made.json()['id']}/runs"
+    source = {"type": "jsonl", "source": {"type": "file_content", "content": ROWS}}
+    return where, server.post(where, {"data_source": source})
+
+
+def is_completed(server: Server, path: str) -> bool:
+    return bool(server.get(path).json()["status"] == "completed")
+
+
+def test_an_upload_that_fills_the_disk_is_refused_and_leaves_the_disk_to_others(server: Server) -> None:
+    server.upload(b"{}\n")
+    before, open_before = files(server), descriptors(server)
+    for _ in range(5):
+        answer = server.upload(b"x" * 20_000_000)
+        assert (answer.status, answer.error["code"]) == (507, "disk_full")
+        assert answer.error["message"].startswith("The server's disk is full")
+        assert files(server) == before
+    assert server.get("/readyz").json() == {"status": "ready"}
+    assert server.upload(b"x" * 1_000_000).status == 200
+    assert descriptors(server) <= open_before + 2
+
+
+def test_an_upload_that_is_cut_off_on_a_full_disk_leaves_nothing(server: Server) -> None:
+    server.upload(b"{}\n")
+    before = files(server)
+    kind, body = form([("purpose", "evals")], b"x" * 5_000_000, "x")
+    with no_room(server.home), server.connect() as connection:
+        head = f"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body[:3_000_000])
+    wait_for(lambda: files(server) == before)
+
+
+def test_a_full_disk_turns_ready_red_and_everything_goes_on_by_itself_after(server: Server) -> None:
+    where, created = new_run(server)
+    assert created.status == 201
+    wait_for(lambda: is_completed(server, f"{where}/{created.json()['id']}"))
+    for _ in range(3):
+        with no_room(server.home):
+            answer = server.get("/readyz")
+            assert (answer.status, answer.error["code"]) == (503, "disk_full")
+            big = {"name": "x" * 1_000_000, "data_source_config": CONFIG, "testing_criteria": [EXACT]}
+            answer = server.post("/v1/evals", big)
+            assert (answer.status, answer.error["code"]) == (507, "disk_full")
+            assert server.get(f"{where}/{created.json()['id']}").status == 200
+            assert server.get("/healthz").status == 200
+        assert server.get("/readyz").status == 200
+    where, created = new_run(server)
+    wait_for(lambda: is_completed(server, f"{where}/{created.json()['id']}"))
+
+
+def test_runs_that_meet_a_full_disk_at_any_moment_all_complete(server: Server) -> None:
+    paths = []
+    for _ in range(15):
+        where, created = new_run(server)
+        assert created.status == 201
+        with no_room(server.home):  # from some moment of the run's beginning on
+            server.get("/readyz")
+        paths.append(f"{where}/{created.json()['id']}")
+    for path in paths:
+        wait_for(lambda path=path: is_completed(server, path), 60)  # type: ignore[misc]
+        assert server.get(path).json()["result_counts"]["passed"] == len(ROWS)
