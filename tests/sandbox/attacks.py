@@ -767,7 +767,7 @@ ENDINGS = _family(
         raised(""),
     ),
     ("no collector left", _body("gc.disable()\nsys.modules.clear()\nreturn 0.5"), graded(0.5)),
-    ("no json left", _body("json.dumps = None\nreturn 0.5"), ENDED_ITSELF),
+    ("no json left", _body("json.dumps = None\nreturn 0.5"), graded(0.5)),
 )
 
 ENDLESS = _family(

@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import sys
+from os import _exit
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -63,7 +64,7 @@ def main() -> None:
                 control.close()
                 become_runner(json.loads(order), descriptor, own_memory)
             finally:
-                os._exit(1)  # the service sees the channel close
+                _exit(1)  # the service sees the channel close
         os.close(descriptor)
 
 
@@ -101,7 +102,7 @@ def become_runner(order: dict[str, Any], descriptor: int, own_memory: int) -> No
         handle = os.pidfd_open(child)
         with socket.socket(fileno=descriptor) as channel:
             channel.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))])
-        os._exit(0)
+        _exit(0)
     os.setsid()
     os.chdir("/tmp")
     os.dup2(descriptor, CHANNEL)
@@ -116,7 +117,7 @@ def become_runner(order: dict[str, Any], descriptor: int, own_memory: int) -> No
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     filter_calls(bytes.fromhex(order["seccomp"]))
     runner.main(CHANNEL)
-    os._exit(0)
+    _exit(0)
 
 
 def limit(order: dict[str, Any], own_memory: int) -> None:
