@@ -48,6 +48,8 @@ class Settings:
     """Which private addresses `endpoint` graders may ask: hosts, host:port and networks, with commas between."""
     db: str = ""
     """The server's database, as a URL; without it, a SQLite file in the home."""
+    runs_at_once: int = 256
+    """How many runs the server works on at once; a project that has none under way begins one all the same."""
     max_body_mb: int = 64
     """How long the JSON of a request may be."""
     max_file_mb: int = 512

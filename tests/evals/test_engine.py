@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import event
 
 from fairmark.evals import engine as engine_module
+from fairmark.evals.flight import Flight
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import open_source
 from fairmark.judges.fake import FakeAnswer
-from fairmark.settings import settings
+from fairmark.settings import Settings, settings
 from fairmark.store import Run, Store, StoreUnavailable
 from tests.evals.working import (
     EXACT,
@@ -199,11 +200,39 @@ async def test_a_run_fails_where_the_content_of_its_file_is_gone_and_tells_no_pa
 
 
 async def test_runs_side_by_side_are_all_worked_off(store: Store) -> None:
-    runs = [await new_run(store, [EXACT], rows(50)) for _ in range(engine_module.RUNS_AT_ONCE + 4)]
+    runs = [await new_run(store, [EXACT], rows(50)) for _ in range(engine_module.RUNS_A_PROJECT + 4)]
     async with working(store):
         for run in runs:
             found = await ended(store, run)
             check_counts(found, await items(store, run), 50)
+
+
+async def test_runs_whose_judges_hang_keep_no_run_that_could_work_from_beginning(
+    store: Store, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "RUNS_A_PROJECT", 3)
+    monkeypatch.setattr(engine_module, "STILL_S", 0.0)
+    judge = Models(student_and_judge)
+    judge.hold("judge")
+    hanging = [await new_run(store, [JUDGE], rows(200)) for _ in range(9)]
+    exact = await new_run(store, [EXACT], rows(50))
+    async with working(store, judge):
+        check_counts(await ended(store, exact), await items(store, exact), 50)
+        assert {(await now(store, run)).status for run in hanging} == {"in_progress"}
+
+
+async def test_a_project_with_many_runs_keeps_no_other_project_from_its_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "settings", lambda: Settings(runs_at_once=2))
+    judge = Models(student_and_judge)
+    judge.hold("judge")
+    theirs = [await new_run(store, [JUDGE], rows(2)) for _ in range(5)]
+    ours = await new_run(store, [EXACT], rows(50), project="ours")
+    async with working(store, judge):
+        check_counts(await ended(store, ours), await items(store, ours), 50)
+        statuses = [(await now(store, run)).status for run in theirs]
+        assert sorted(statuses) == ["in_progress"] * 2 + ["queued"] * 3
 
 
 # Sampling
@@ -371,7 +400,9 @@ async def test_a_run_that_was_stopped_goes_on_where_it_stood(store: Store) -> No
 async def test_passing_by_many_rows_that_are_done_lets_others_have_their_turn(store: Store) -> None:
     run = await new_run(store, [EXACT], rows(20_000))
     source = open_source(json.loads(run.data_source))
-    found = list(engine_module._Work(store, run, source, [], bytearray(b"\1" * 19_999), None, _nobody)._chunks())
+    found = list(
+        engine_module._Work(store, run, source, [], bytearray(b"\1" * 19_999), None, _nobody, Flight())._chunks()
+    )
     assert [[row.position for row in chunk] for chunk in found if chunk] == [[19_999]]
     assert len(found) == 20
 

@@ -76,10 +76,10 @@ def rows(count: int) -> list[dict[str, Any]]:
     return [{"item": {"a": str((index + 1) % 2), "n": index}} for index in range(count)]
 
 
-async def new_eval(store: Store, *criteria: dict[str, Any]) -> Eval:
-    expand = partial(Registry(store.graders.find).expand, PROJECT)
+async def new_eval(store: Store, *criteria: dict[str, Any], project: str = PROJECT) -> Eval:
+    expand = partial(Registry(store.graders.find).expand, project)
     made = await new_criteria(list(criteria), expand)
-    return await store.evals.create(PROJECT, "an eval", {}, {"type": "custom"}, made)
+    return await store.evals.create(project, "an eval", {}, {"type": "custom"}, made)
 
 
 async def new_run(
@@ -87,16 +87,17 @@ async def new_run(
     criteria: Sequence[dict[str, Any]],
     given: list[dict[str, Any]] | dict[str, Any],
     sampling: dict[str, Any] | None = None,
+    project: str = PROJECT,
     **options: Any,
 ) -> Run:
     """A queued run. `given` are its rows, or a whole `source`; `sampling` is the rest of its data source."""
-    made = await new_eval(store, *criteria)
+    made = await new_eval(store, *criteria, project=project)
     inline = given if isinstance(given, dict) else {"type": "file_content", "content": given}
     data_source = {"type": "jsonl", **(sampling or {}), "source": inline}
-    source = open_source(data_source, await find_file(store, PROJECT, data_source))
+    source = open_source(data_source, await find_file(store, project, data_source))
     model = source.sampling.model if source.sampling else None
     kept = jsontext.encode(data_source)
-    return await store.runs.create(PROJECT, made.id, "", {}, kept, model, source.check(), options)
+    return await store.runs.create(project, made.id, "", {}, kept, model, source.check(), options)
 
 
 async def new_file(store: Store, content: bytes, name: str = "rows.jsonl") -> dict[str, Any]:

@@ -149,12 +149,12 @@ class Geography(Server):
 
 
 @contextmanager
-def geography(folder: Path, rows: int = 60) -> Iterator[Geography]:
+def geography(folder: Path, rows: int = 60, **environment: str) -> Iterator[Geography]:
     with FaultServer() as model:
         house = House()
         model.always(house)
         (folder / "fairmark.toml").write_text(TOML.format(url=model.url))
-        started = Geography(folder / "home", {"FAIRMARK_JUDGE_CACHE": "off"})
+        started = Geography(folder / "home", {"FAIRMARK_JUDGE_CACHE": "off", **environment})
         try:
             schema = {"type": "object", "properties": {"question": {"type": "string"}, "n": {"type": "integer"}}}
             config = {"type": "custom", "item_schema": schema, "include_sample_schema": True}

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 from fairmark import jsontext
 from fairmark.errors import GradingFailed
 from fairmark.evals.criteria import Criterion, Outcome, broken_result, load_criteria, row_outcome
+from fairmark.evals.flight import Flight
 from fairmark.evals.item import encode_item, given_sample, made_sample
 from fairmark.evals.sampling import Sampled, sample_rows, with_speech
 from fairmark.evals.source import InvalidSource, Source, SourceRow, find_file, open_source
@@ -28,8 +30,12 @@ from fairmark.run import grade_rows, shared_context
 from fairmark.settings import settings
 from fairmark.store import Counts, CriterionScore, NewItem, Run, Store, StoreUnavailable, hash_item
 
-RUNS_AT_ONCE = 8
-ROWS_IN_FLIGHT = 2048
+RUNS_A_PROJECT = 32
+"""How many runs of one project are worked on at once. Those that only wait for models are not counted."""
+STILL_S = 5.0
+"""A run of which nothing was graded for so long only waits."""
+SOURCE_BYTES_A_PROJECT = 128_000_000
+"""How much of rows that were sent along with a run is held for one project, before its next run begins."""
 ROWS_A_WRITE = 1000
 WRITE_EVERY_S = 0.1
 KEEP_EVERY_S = 0.02
@@ -60,6 +66,9 @@ class Engine:
         self._news = asyncio.Event()
         self._working: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._pump: asyncio.Task[None] | None = None
+        self._moved_at: dict[str, float] = {}
+        """When something of a run was graded last, or it was begun."""
+        self._flight = Flight()
 
     async def start(self) -> None:
         self._pump = asyncio.create_task(self._find_work())
@@ -86,7 +95,8 @@ class Engine:
     async def _find_work(self) -> None:
         while True:
             try:
-                while len(self._working) < RUNS_AT_ONCE and (run := await self._store.runs.claim()) is not None:
+                while (run := await self._store.runs.claim(self._busy_projects())) is not None:
+                    self._moved_at[run.id] = time.monotonic()
                     self._working[run.id] = (run, asyncio.create_task(self._work_off(run), name=run.id))
             except StoreUnavailable as error:
                 log.warning("the store cannot be reached: %s", error)
@@ -96,6 +106,26 @@ class Engine:
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._news.wait()
             self._news.clear()
+
+    def _busy_projects(self) -> set[str]:
+        """Those that begin no other run for now. A project that has none begins one whatever the others have."""
+        moving: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        still_since = time.monotonic() - STILL_S
+        for run, _ in self._working.values():
+            moving[run.project] += self._moved_at[run.id] > still_since
+            sizes[run.project] += len(run.data_source)
+        if len(self._working) >= settings().runs_at_once:
+            return set(sizes)
+        return {
+            project
+            for project in sizes
+            if moving[project] >= RUNS_A_PROJECT or sizes[project] >= SOURCE_BYTES_A_PROJECT
+        }
+
+    def _note(self, run: Run, results: Sequence[Result]) -> None:
+        self._moved_at[run.id] = time.monotonic()
+        self._graded(results)
 
     async def _work_off(self, run: Run) -> None:
         try:
@@ -109,7 +139,7 @@ class Engine:
         finally:
             with contextlib.suppress(StoreUnavailable):
                 await asyncio.shield(self._store.runs.release(run))
-            del self._working[run.id]
+            del self._working[run.id], self._moved_at[run.id]
             self._news.set()
 
     async def _work(self, run: Run) -> None:
@@ -117,7 +147,7 @@ class Engine:
         try:
             if not await self._store.runs.start(run):
                 return
-            await (await _Work.begin(self._store, run, self._judge, self._graded)).do()
+            await (await _Work.begin(self._store, run, self._judge, partial(self._note, run), self._flight)).do()
         except StoreUnavailable:
             raise
         except InvalidSource as failure:
@@ -146,7 +176,9 @@ class _Work:
         done: bytearray,
         judge: Judge | None,
         graded: Graded,
+        flight: Flight,
     ) -> None:
+        self._flight = flight
         self._store = store
         self._graded = graded
         self._run = run
@@ -166,7 +198,7 @@ class _Work:
         self._ends_at = None if deadline_s is None else run.created_at + deadline_s
 
     @classmethod
-    async def begin(cls, store: Store, run: Run, judge: Judge | None, graded: Graded) -> "_Work":
+    async def begin(cls, store: Store, run: Run, judge: Judge | None, graded: Graded, flight: Flight) -> "_Work":
         eval_ = await store.evals.get(run.project, run.eval_id)
         now = await store.runs.get(run.project, run.eval_id, run.id)  # with what has been spent since it was claimed
         if eval_ is None or now is None:
@@ -175,7 +207,7 @@ class _Work:
         file = await find_file(store, run.project, given)
         done = await store.items.done(now)
         criteria = load_criteria(now.criteria or eval_.criteria)
-        return cls(store, now, open_source(given, file), criteria, done, judge, graded)
+        return cls(store, now, open_source(given, file), criteria, done, judge, graded, flight)
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises _Gone where the run is taken away meanwhile."""
@@ -222,17 +254,17 @@ class _Work:
         sizes = [rows_at_once(each.spec) for each in self._criteria if each.spec and waits(each.spec)]
         asks = self._source.sampling is not None or any(paid(each.spec) for each in self._criteria if each.spec)
         self._chunk_rows = 1 if asks else min(sizes)
-        free = asyncio.Semaphore(max(4, ROWS_IN_FLIGHT // self._chunk_rows))
+        share = self._flight.share(self._run.project, self._chunk_rows)
         running: set[asyncio.Task[None]] = set()
         for chunk in self._chunks():
             if not chunk:
                 await asyncio.sleep(0)
                 continue
-            await free.acquire()
+            await share.enter()
             task = tasks.create_task(self._chunk(chunk))
             running.add(task)
             task.add_done_callback(running.discard)
-            task.add_done_callback(lambda _: free.release())
+            task.add_done_callback(lambda _: share.leave())
             await asyncio.sleep(0)
         while running:
             await asyncio.wait(set(running))

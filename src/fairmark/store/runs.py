@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections.abc import Collection
 from typing import Any, Literal
 
 import msgspec
@@ -186,9 +187,10 @@ class Runs:
 
     # For the engine.
 
-    async def claim(self) -> Run | None:
-        """The oldest run that is to be worked on and that nobody works on. It is ours until it is released."""
-        claiming = asyncio.ensure_future(self._claim())
+    async def claim(self, but_not: Collection[str] = ()) -> Run | None:
+        """The oldest run that is to be worked on and that nobody works on, but for these projects'. It is ours until it
+        is released."""
+        claiming = asyncio.ensure_future(self._claim(but_not))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -232,11 +234,12 @@ class Runs:
         await self._claims.close()
 
     @uninterrupted
-    async def _claim(self) -> Run | None:
+    async def _claim(self, but_not: Collection[str]) -> Run | None:
         last = 0
         async with self._claiming:
             while True:
                 query = select(runs.c.seq).where(runs.c.status.in_(_ACTIVE), runs.c.seq > last)
+                query = query.where(runs.c.project.not_in(but_not)) if but_not else query
                 async with self._database.read() as connection:
                     found = (await connection.scalars(query.order_by(runs.c.seq).limit(_CANDIDATES))).all()
                 for seq in found:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fairmark.evals.engine import RUNS_AT_ONCE
 from fairmark.serving.process import FINISH_WITHIN_S
 from fairmark.store import Run
 from fairmark.web.runs.progress import Progress
@@ -155,9 +154,17 @@ def test_the_server_ends_although_somebody_looks(world: Geography, follow: Follo
     assert stream.rest() == []
 
 
-def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(world: Geography, open_window: Open) -> None:
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Geography]:
+    """One that works on one run at a time."""
+    with geography(tmp_path, rows=1, FAIRMARK_RUNS_AT_ONCE="1") as started:
+        yield started
+
+
+def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(busy: Geography, open_window: Open) -> None:
+    world = busy
     world.house.latency_s = 600
-    others = [world.start(1) for _ in range(RUNS_AT_ONCE)]
+    other = world.start(1)
     file = world.upload(b'{"item": {"question": "x", "n": 1}}\n').json()["id"]
     source = {"type": "jsonl", "source": {"type": "file_id", "id": file}}
     path = f"{world.eval}/runs/{world.post(f'/v1{world.eval}/runs', {'data_source': source}).json()['id']}"
@@ -165,8 +172,7 @@ def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(world: Geograp
     page.goto(path)
     expect(page.get_by_label("How it went")).to_contain_text("waiting for its turn")
     assert world.request("DELETE", f"/v1/files/{file}").status == 200
-    for other in others:
-        world.post(f"/v1{other}", {})  # canceled
+    world.post(f"/v1{other}", {})  # canceled
     expect(page.get_by_text("The run stopped before its end.")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("alert")).to_contain_text(file)
     expect(page.get_by_text("This run has no rows")).to_be_visible()
