@@ -1,13 +1,15 @@
 """An output item: the wire form of one row of a run."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.errors import GradingFailed
 from fairmark.evals.criteria import Outcome, flat
 from fairmark.evals.sampling import Sampled, output_messages
 from fairmark.evals.source import Sampling, SourceRow
-from fairmark.row import first_message
+from fairmark.row import first_message, shape_sample
 from fairmark.store import ids
 
 _NO_TOKENS = {"total_tokens": 0, "completion_tokens": 0, "prompt_tokens": 0, "cached_tokens": 0}
@@ -41,6 +43,9 @@ def encode_item(
 def given_sample(given: Any) -> dict[str, Any]:
     """The item's `sample` where the row brought its own, be it none or one that cannot be read."""
     members: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    if not isinstance(given, str) and given:
+        with contextlib.suppress(GradingFailed):  # what cannot be read is shown as it is
+            members = shape_sample(given)
     text = given if isinstance(given, str) else members.get("output_text")
     return {
         "input": [],

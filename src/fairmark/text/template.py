@@ -10,7 +10,7 @@ from typing import Any
 
 from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidGrader, Problem, SampleNotJson, VariableMissing
-from fairmark.row import NO_SAMPLE, Row
+from fairmark.row import Row
 from fairmark.text.compiled import CompiledText
 
 NAMESPACES = ("item", "sample")
@@ -184,7 +184,7 @@ def _output_text(row: Row) -> str:
     """`sample.output_text`: it always exists, and is "" with a warning when there is no sample."""
     sample = row.sample
     if sample.is_absent:
-        row.warn(NO_SAMPLE)
+        row.warn_of_no_sample()
     return sample.text
 
 

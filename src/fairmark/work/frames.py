@@ -70,5 +70,5 @@ def _plain_result(result: Result) -> tuple[object, ...]:
         (),  # a grader that computes asks no judge
         grade.spread,
         result.execution_time,
-        result.warnings,
+        result.row_warnings,
     )
