@@ -100,7 +100,7 @@ def read_sample(given: Any) -> Sample:
         return Sample(given)
     if hasattr(given, "model_dump"):
         given = given.model_dump()
-    if given is None or given == {}:
+    if given is None or jsontext.is_missing(given) or given == {}:
         return AbsentSample("", given if isinstance(given, Misplaced) else None)
     given = shape_sample(given)
     text = given.get("output_text")

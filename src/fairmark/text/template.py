@@ -134,6 +134,8 @@ class Variable:
         for index, step in enumerate(self.steps):
             if type(value) is str:
                 value = self._parsed(index, value)
+            elif not isinstance(value, (dict, list)) and callable(getattr(value, "tolist", None)):
+                value = value.tolist()
             if isinstance(value, dict) and step in value:
                 value = value[step]
             elif isinstance(value, list) and str(step).isdecimal() and int(step) < len(value):
