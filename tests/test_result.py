@@ -1,6 +1,10 @@
 """The result and its wire form."""
 
+import copy
 import json
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -8,8 +12,37 @@ import pytest
 import fairmark
 from fairmark.judges.base import Budget
 from fairmark.judges.fake import FakeAnswer, FakeJudge
+from fairmark.result import Grade, Result
 
 CHECK = {"type": "string_check", "name": "exact", "input": "{{item.a}}", "reference": "b", "operation": "eq"}
+
+
+def test_what_is_wrong_with_the_grader_is_told_with_every_result() -> None:
+    grader = {**CHECK, "input": "{ sample.output_text }", "pass_treshold": 1}
+    told = (
+        "$.input: { sample.output_text is taken as plain text; a variable stands in two braces on both sides.",
+        "$.pass_treshold: unknown field, kept but not used. Did you mean pass_threshold?",
+    )
+    assert fairmark.grade(grader, "x", {"a": "b"}).warnings == told
+    assert fairmark.grade(grader, "x", {"a": "b"}).model_dump()["warnings"] == list(told)
+    inside = {"type": "multi", "graders": {"c": grader}, "calculate_output": "c"}
+    found = fairmark.grade(inside, "x", {"a": "b"}).warnings
+    assert [text.replace("$.graders.c", "$") for text in found] == list(told)
+
+
+def test_no_sample_at_all_is_told_and_an_empty_one_is_not() -> None:
+    grader = {**CHECK, "input": "{{ sample.output_text }}"}
+    no_sample = "this row has no sample: sample.output_text is the empty text"
+    assert fairmark.grade(grader, item={"a": ""}).warnings == (no_sample,)
+    assert fairmark.grade(grader, "", {"a": ""}).warnings == ()
+
+
+def test_only_a_graded_row_has_a_reward() -> None:
+    graded, failed = fairmark.grade(CHECK, item={"a": "b"}), fairmark.grade(CHECK, item={})
+    assert (graded.ok, graded.reward_or(None)) == (True, 1.0)
+    assert (failed.ok, failed.reward_or(None), failed.reward_or(-1.0)) == (False, None, -1.0)
+    left_out = Result(graded.spec, Grade(0.0, skipped="no budget"), 0.0)
+    assert (left_out.ok, left_out.reward_or(None)) == (False, None)
 
 
 def test_the_wire_form_has_exactly_the_documented_keys() -> None:
@@ -133,3 +166,42 @@ def test_a_result_shows_itself_briefly() -> None:
 def test_a_message_that_holds_half_an_emoji_can_still_be_written() -> None:
     result = fairmark.grade(CHECK, item={"\ud83d": 1})
     assert json.loads(result.model_dump_json())["status"] == "error"
+
+
+RATED = {"type": "score_model", "model": "m", "input": [{"role": "user", "content": "Rate {{ sample.output_text }}"}]}
+KINDS_RESULTS: dict[str, Any] = {
+    "string_check": CHECK,
+    "text_similarity": {
+        "type": "text_similarity",
+        "input": "{{item.a}}",
+        "reference": "b",
+        "evaluation_metric": "bleu",
+    },
+    "score_model": RATED,
+    "binary_judge": {"type": "binary_judge", "model": "m", "criteria": "Is it good?"},
+    "faithfulness": {"type": "faithfulness", "model": "m"},
+    "custom": {"type": "custom"},
+    "multi": {"type": "multi", "graders": {"c": CHECK, "j": RATED}, "calculate_output": "c + j"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_RESULTS)
+@pytest.mark.parametrize("item", [{"a": "b"}, {"messages": [{"role": "user", "content": "?"}], "documents": ["d"]}])
+def test_a_result_can_be_pickled_and_copied(kind: str, item: dict[str, Any]) -> None:
+    """Also one with a failure, and one whose judge was asked."""
+    result = fairmark.grade(KINDS_RESULTS[kind], "x", item, judge=FakeJudge({"steps": [], "result": 0.5}))
+    pickled = pickle.loads(pickle.dumps(result))  # noqa: S301  # our own
+    for twin in (pickled, copy.deepcopy(result), copy.copy(result)):
+        assert twin.model_dump() == result.model_dump()
+        assert twin.spec == result.spec
+    again = fairmark.grade(pickled.spec, "x", item, judge=FakeJudge({"result": 0.5}))
+    assert again.status == result.status
+
+
+def test_a_result_comes_over_from_another_process() -> None:
+    program = (
+        "import fairmark, json, pickle, sys;"
+        "sys.stdout.buffer.write(pickle.dumps(fairmark.grade(json.loads(sys.argv[1]), item={'a': 'b'})))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, json.dumps(CHECK)], capture_output=True, check=True)
+    assert pickle.loads(done.stdout).reward_or(None) == 1.0  # noqa: S301  # our own

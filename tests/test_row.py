@@ -5,8 +5,13 @@ from typing import Any
 import pytest
 
 from fairmark.errors import GradingFailed
-from fairmark.row import make_row, read_sample, split_row
+from fairmark.row import NO_SAMPLE, make_row, read_sample, split_row
 
+EXPECTED = (
+    "sample: expected a text, an object with output_text, a chat completion, a message with its content, "
+    "or a chat as a list of messages;"
+)
+MESSAGE = {"role": "assistant", "content": "hi"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
@@ -78,7 +83,15 @@ def test_no_sample_is_not_an_empty_answer(nothing: Any) -> None:
     ("sample", "message"),
     [
         (5, "sample: expected a string or an object, found a number (5)."),
-        (["a"], "sample: expected a string or an object, found a list of 1."),
+        (["a"], f'{EXPECTED} found a list with a string ("a").'),
+        ([], f"{EXPECTED} found a list without a message by the assistant."),
+        ([{"role": "user", "content": "Hi"}], f"{EXPECTED} found a list without a message by the assistant."),
+        ({"respond": "x", "model": "m"}, f"{EXPECTED} found an object with respond, model."),
+        ({"output_text": None}, "sample.output_text: expected a string, found null."),
+        ({"output_text": None, "model": "m"}, "sample.output_text: expected a string, found null."),
+        ({"content": None}, f"{EXPECTED} found a message with null."),
+        ({"role": "assistant", "content": None}, f"{EXPECTED} found a message with null."),
+        ({"text": None}, "sample.text: expected a string, found null."),
         ({"output_text": 5}, "sample.output_text: expected a string, found a number (5)."),
         ({"choices": [{"message": {"content": {"a": 1}}}]}, "sample.output_text: expected a string, found an object."),
     ],
@@ -89,9 +102,72 @@ def test_what_cannot_be_a_sample_is_refused(sample: Any, message: str) -> None:
     assert str(failure.value) == message
 
 
-@pytest.mark.parametrize("choices", [[], [{}], [{"message": None}], "x", None])
-def test_odd_choices_are_an_empty_text(choices: Any) -> None:
-    assert read_sample({"choices": choices, "model": "m"}).text == ""
+@pytest.mark.parametrize("choices", [[], [{}], [{"message": None}], "x"])
+def test_choices_without_a_message_are_refused(choices: Any) -> None:
+    with pytest.raises(GradingFailed, match="choices: there is no message in it"):
+        read_sample({"choices": choices, "model": "m"})
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"role": "assistant", "content": "Paris"},
+        {"content": "Paris"},
+        {"content": [{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}]},
+        {"text": "Paris"},
+        [{"role": "assistant", "content": "Paris"}],
+        [{"content": "Paris"}],
+        ({"role": "user", "content": "Capital?"}, {"role": "assistant", "content": "Paris"}),
+        [
+            {"role": "assistant", "content": "Wait"},
+            {"role": "tool", "content": "x"},
+            {"role": "assistant", "content": "Paris"},
+        ],
+        {"choices": [{"text": "Paris"}]},
+        {"output_text": None, "choices": [{"message": {"content": "Paris"}}]},
+    ],
+)
+def test_the_shapes_that_providers_and_trainers_hand_over_are_read(sample: Any) -> None:
+    read = read_sample(sample)
+    assert read.text == "Paris"
+    assert read.members["output_text"] == "Paris"
+    assert read.members["output_tools"] == []
+    assert read_sample(read.given).text == "Paris"
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]},
+        {"output_text": None, "output_tools": [CALL]},
+        {"output_text": None, "choices": [{"message": {"content": None, "tool_calls": [CALL]}}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "assistant", "tool_calls": [CALL]},
+        [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
+    ],
+)
+def test_an_answer_may_be_tool_calls_and_no_text(sample: Any) -> None:
+    read = read_sample(sample)
+    assert (read.text, read.members["output_tools"]) == ("", [CALL])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"item": {"a": 1}, "response": "x"}, '. It has "response"; a model\'s answer has to stand under "sample".'),
+        ({"item": {"a": 1}, "answer": "x"}, '. It has "answer"; a model\'s answer has to stand under "sample".'),
+        ({"a": 1, "completion": "x"}, '. Its item has "completion"; a model\'s answer has to stand under "sample".'),
+        ({"item": {"output": "x"}}, '. Its item has "output"; a model\'s answer has to stand under "sample".'),
+        ({"a": 1, "sample": 7}, '. What it has under "sample" is none: a number (7).'),
+        ({"item": {"answer": "x"}}, ""),
+        ({"item": {}, "id": 5}, ""),
+    ],
+)
+def test_a_sample_under_another_key_is_named_when_somebody_asks_for_it(row: dict[str, Any], message: str) -> None:
+    read = make_row(*split_row(row))
+    assert not read.warnings
+    read.warn_of_no_sample()
+    assert list(read.warnings) == [NO_SAMPLE + message]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +183,8 @@ def test_odd_choices_are_an_empty_text(choices: Any) -> None:
         ({"sample": "s"}, {}, "s"),
         ({}, {}, None),
         ({"item": None, "sample": "s"}, {"item": None}, "s"),
+        ({"a": 1, "sample": [MESSAGE]}, {"a": 1}, [MESSAGE]),
+        ({"a": 1, "sample": [1]}, {"a": 1, "sample": [1]}, None),
     ],
 )
 def test_a_data_row_is_wrapped_or_flat(row: dict[str, Any], item: Any, sample: Any) -> None:

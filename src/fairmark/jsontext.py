@@ -59,14 +59,45 @@ def _finite(digits: str) -> float:
 def encode(value: Any) -> bytes:
     """Compact JSON in UTF-8. Where a lone surrogate forbids UTF-8 the whole is escaped to ASCII instead."""
     try:
-        return msgspec.json.encode(value, enc_hook=str)
+        return msgspec.json.encode(value, enc_hook=plain)
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), default=str).encode()
+        return json.dumps(value, separators=(",", ":"), default=plain).encode()
 
 
 def write(value: Any) -> str:
-    """JSON as people write it: ", " and ": " between, non-ASCII kept, what JSON does not know as its text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """JSON as people write it: ", " and ": " between, non-ASCII kept, NaN as null, what JSON does not know as `plain`
+    has it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+    except ValueError as error:
+        if "circular" in str(error).lower():
+            raise
+        return json.dumps(_without_nan(value), ensure_ascii=False, default=plain)
+
+
+def plain(value: Any) -> Any:
+    """What JSON does not know, as what it is: a number or an array of numpy as number or list, pandas' missing values
+    as null. Anything else is its text."""
+    if is_missing(value):
+        return None
+    if callable(getattr(value, "tolist", None)):
+        return value.tolist()
+    return str(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it stands for no value, as pandas has it: NaN, NaT or NA."""
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+def _without_nan(value: Any) -> Any:
+    if is_missing(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(inner) for inner in value]
+    return _without_nan(value.tolist()) if type(value).__name__ == "ndarray" else value
 
 
 def deeper_than(value: Any, levels: int) -> bool:

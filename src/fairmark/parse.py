@@ -42,7 +42,7 @@ def validate(grader: Grader) -> Validation:
         spec = parse(grader)
     except InvalidGrader as error:
         return Validation(False, errors=error.problems)
-    return Validation(True, warnings=[*spec.warnings(), *_typos(spec, "$")], grader=spec.echo())
+    return Validation(True, warnings=[*spec.all_warnings, *spec.remarks()], grader=spec.echo())
 
 
 def parse(grader: Grader) -> GraderSpec:
@@ -208,17 +208,3 @@ def _wanted(spec_class: type[GraderSpec], name: str) -> str:
         return "It takes a string."
     plain = [get_args(part)[0] if get_origin(part) is Annotated else part for part in (annotation, *parts)]
     return "It takes a number." if int in plain or float in plain else ""
-
-
-def _typos(spec: GraderSpec, path: str) -> list[str]:
-    """Unknown keys that look like a misspelt field. Other unknown keys are nobody's business."""
-    from difflib import get_close_matches  # only validation needs it
-
-    texts = []
-    for key in spec.model_extra or {}:
-        near = get_close_matches(key, type(spec).model_fields, n=1, cutoff=0.8)
-        if near:
-            texts.append(f"{path}.{key}: unknown field, kept but not used. Did you mean {near[0]}?")
-    for key, child in spec.children.items():
-        texts += _typos(child, f"{path}.graders.{key}")
-    return texts

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairmark import jsontext
 from fairmark.errors import NO_ERRORS, GradingFailed
 from fairmark.judgement import Judgement, total_cost, total_usage, usage_per_model
 from fairmark.spec import GraderSpec
+
+T = TypeVar("T")
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -33,6 +35,10 @@ class Grade(NamedTuple):
     seconds: float | None = None
     """What this row alone took, where the kind knows it."""
 
+    def __reduce__(self) -> tuple[type["Grade"], tuple[Any, ...]]:
+        """For pickle and copy, which do not take the mapping that stands for nothing."""
+        return Grade, tuple(dict(field) if type(field) is MappingProxyType else field for field in self)
+
     @classmethod
     def failed(cls, failure: GradingFailed, printed: str | None = None) -> "Grade":
         return cls(0.0, error=str(failure), flags=failure.flags(), printed=printed)
@@ -41,14 +47,29 @@ class Grade(NamedTuple):
 class Result:
     """The grade of one row by one grader. `model_dump()` is the wire answer of `/graders/run` plus our extras."""
 
-    __slots__ = ("execution_time", "grade", "spec", "warnings")
+    __slots__ = ("execution_time", "grade", "row_warnings", "spec")
 
     def __init__(self, spec: GraderSpec, grade: Grade, execution_time: float, warnings: tuple[str, ...] = ()) -> None:
         self.spec = spec
         self.grade = grade
         self.execution_time = execution_time
         """Seconds. Rows graded together in one batch share its time evenly."""
-        self.warnings = warnings
+        self.row_warnings = warnings
+        """What was noticed about this row, without what is to be said about its grader."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was noticed and does not stop a grade: about the grader, then about this row."""
+        return self.spec.all_warnings + self.row_warnings
+
+    @property
+    def ok(self) -> bool:
+        """Whether the reward is one: the row was graded, and neither failed nor left out."""
+        return self.grade.error is None and self.grade.skipped is None
+
+    def reward_or(self, default: T) -> float | T:
+        """The reward; `default` where there is none, so that a failure cannot pass for a bad answer."""
+        return self.grade.reward if self.ok else default
 
     @property
     def name(self) -> str:

@@ -1,12 +1,22 @@
 """A row: the item (what was asked) and the sample (what a model answered), in the shape templates see them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from fairmark import jsontext
 from fairmark.errors import GradingFailed
 
 NO_SAMPLE = "this row has no sample: sample.output_text is the empty text"
+# Where rows from elsewhere have what a model said; the likeliest first. In an item, `answer` is mostly the reference.
+SAMPLE_LIKE = (
+    "sample", "response", "completion", "output", "output_text", "model_output", "model_response", "prediction",
+    "generation", "generated_text", "reply", "samples", "responses", "completions", "outputs", "answer",
+)  # fmt: skip
+_SHAPES = (
+    "a text, an object with output_text, a chat completion, a message with its content, or a chat as a list of messages"
+)
+# What a message may say instead of a content.
+_WITHOUT_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
 
 class Sample:
@@ -29,6 +39,11 @@ class Sample:
     def given(self) -> str | Mapping[str, Any]:
         """As it came, to be read again elsewhere."""
         return self.text if self._given is None else self._given
+
+    @property
+    def key_beside(self) -> str | None:
+        """Under which other key of its row an absent sample seems to stand."""
+        return self._given.key if isinstance(self._given, Misplaced) else None
 
     @property
     def members(self) -> dict[str, Any]:
@@ -66,8 +81,18 @@ class AbsentSample(Sample):
         return {}
 
 
+class Misplaced(dict[str, Any]):
+    """No sample, {}, of a row that seems to have it under another key."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
 def read_sample(given: Any) -> Sample:
-    """A sample from a text, from a dict (`output_text` … or a chat completion), or from an object that dumps to one.
+    """A sample from a text, a dict (`output_text` …, a chat completion, a message), a chat as a list of messages, or
+    from an object that dumps to one of them.
 
     None and {} are no sample; "" is an empty answer.
     """
@@ -75,16 +100,79 @@ def read_sample(given: Any) -> Sample:
         return Sample(given)
     if hasattr(given, "model_dump"):
         given = given.model_dump()
-    if given is None or given == {}:
-        return AbsentSample("")
-    if not isinstance(given, Mapping):
-        raise GradingFailed(f"sample: expected a string or an object, found {jsontext.describe(given)}.")
+    if given is None or jsontext.is_missing(given) or given == {}:
+        return AbsentSample("", given if isinstance(given, Misplaced) else None)
+    given = shape_sample(given)
     text = given.get("output_text")
     if text is None:
         text = content_text(first_message(given).get("content"))
     if not isinstance(text, str):
         raise GradingFailed(f"sample.output_text: expected a string, found {jsontext.describe(text)}.")
     return Sample(text, given)
+
+
+def shape_sample(given: Any) -> Mapping[str, Any]:
+    """A sample that is no text as an object with `output_text` or `choices`, whatever shape it came in.
+
+    Raises GradingFailed for what is none: a row that cannot be read must not look like an empty answer.
+    """
+    if isinstance(given, (list, tuple)):
+        return _of_message(_last_answer(given))
+    if not isinstance(given, Mapping):
+        raise GradingFailed(f"sample: expected a string or an object, found {jsontext.describe(given)}.")
+    if isinstance(given.get("output_text"), str) or first_message(given):
+        return given
+    if _has_other_output(given):
+        if given.get("output_text") is None:
+            return {**given, "output_text": ""}
+        return given
+    match given.get("choices"):
+        case [{"text": str() as text}, *_]:  # a completion without a chat
+            return {**given, "output_text": text}
+    if given.get("choices") is not None:
+        raise GradingFailed("sample.choices: there is no message in it. A chat completion has choices[0].message.")
+    if "output_text" in given:
+        raise GradingFailed(f"sample.output_text: expected a string, found {jsontext.describe(given['output_text'])}.")
+    if "content" in given or given.get("tool_calls"):
+        return _of_message(given)
+    if "text" in given:
+        if not isinstance(given["text"], str):
+            raise GradingFailed(f"sample.text: expected a string, found {jsontext.describe(given['text'])}.")
+        return {**given, "output_text": given["text"]}
+    keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(given)[:10])
+    raise GradingFailed(f"sample: expected {_SHAPES}; found an object with {keys}.")
+
+
+def _has_other_output(given: Mapping[str, Any]) -> bool:
+    """Whether it tells what the model did, other than by a text. An empty list of tool calls tells that, too."""
+    return any(given.get(name) is not None for name in ("output_json", "output_tools", "output_audio"))
+
+
+def _of_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The sample whose answer is this message."""
+    if message.get("content") is None and not any(message.get(name) for name in _WITHOUT_CONTENT):
+        found = "null" if "content" in message else "no content"
+        raise GradingFailed(f"sample: expected {_SHAPES}; found a message with {found}.")
+    return {**message, "choices": [{"index": 0, "message": dict(message), "finish_reason": "stop"}]}
+
+
+def _last_answer(chat: Sequence[Any]) -> Mapping[str, Any]:
+    """The last message by the assistant, as trainers hand over a whole conversation, or its answer alone."""
+    for message in reversed(chat):
+        if not isinstance(message, Mapping) or not ("content" in message or "tool_calls" in message):
+            raise GradingFailed(f"sample: expected {_SHAPES}; found a list with {jsontext.describe(message)}.")
+        if message.get("role", "assistant") == "assistant":
+            return message
+    raise GradingFailed(f"sample: expected {_SHAPES}; found a list without a message by the assistant.")
+
+
+def is_chat(given: Any) -> bool:
+    """Whether it is a list of messages, each with its role."""
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) > 0
+        and all(isinstance(message, Mapping) and "role" in message for message in given)
+    )
 
 
 def first_message(sample: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,6 +213,20 @@ class Row:
         if text not in self.warnings:
             self.warnings += (text,)
 
+    def warn_of_no_sample(self) -> None:
+        """Somebody asked for a sample that is not there; if it seems to lie elsewhere, that is told."""
+        beside = self.sample.key_beside
+        inside = next((key for key in SAMPLE_LIKE if key != "answer" and key in self.item), None)
+        if beside is not None:
+            self.warn(f'{NO_SAMPLE}. It has "{beside}"; a model\'s answer has to stand under "sample".')
+        elif inside == "sample":
+            found = jsontext.describe(self.item["sample"])
+            self.warn(f'{NO_SAMPLE}. What it has under "sample" is none: {found}.')
+        elif inside is not None:
+            self.warn(f'{NO_SAMPLE}. Its item has "{inside}"; a model\'s answer has to stand under "sample".')
+        else:
+            self.warn(NO_SAMPLE)
+
 
 def chars(value: Any) -> int:
     """About how long a value is, written out. Nobody nests too deeply: parsers see to that."""
@@ -154,14 +256,17 @@ def make_row(item: Any, sample: Any) -> Row:
 def split_row(given: Any) -> tuple[Any, Any]:
     """The item and the sample of a data row: `{"item": {…}, "sample": …}`, or a flat object, which is then the item.
 
-    A flat object's own "sample" is set aside as the sample if it can be one.
+    A flat object's own "sample" is set aside as the sample if it can be one: a text, an object, or a chat.
     """
     if not isinstance(given, Mapping):
         raise GradingFailed(f"row: expected an object, found {jsontext.describe(given)}.")
     item = given.get("item")
     sample = given.get("sample")
     if isinstance(item, Mapping):
+        if sample is None and len(given) > 1:
+            key = next((key for key in SAMPLE_LIKE if given.get(key) is not None), None)
+            sample = None if key is None else Misplaced(key)
         return item, sample
-    if isinstance(sample, (str, Mapping)):
+    if isinstance(sample, (str, Mapping)) or is_chat(sample):
         return {key: value for key, value in given.items() if key != "sample"}, sample
     return given, None

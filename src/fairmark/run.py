@@ -42,7 +42,7 @@ LONGEST_S = 31_536_000.0
 """The longest deadline: a year."""
 
 
-def grade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | None = None) -> Result:
+def grade(grader: Grader, sample: Any = None, item: Any = None, *, judge: Judge | None = None) -> Result:
     """Grade one sample. Raises InvalidGrader for a wrong grader; whatever fails later stands on the result.
 
     `judge`: who is asked in place of the configured models, such as a FakeJudge in tests.
@@ -56,7 +56,7 @@ def grade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | 
     return eventloop.run(grading)[0]
 
 
-async def agrade(grader: Grader, sample: Any = "", item: Any = None, *, judge: Judge | None = None) -> Result:
+async def agrade(grader: Grader, sample: Any = None, item: Any = None, *, judge: Judge | None = None) -> Result:
     """`grade` for callers that have an event loop."""
     return (await grade_parts(await aspecify(grader), [(item, sample)], shared_context(judge)))[0]
 

@@ -40,6 +40,11 @@ class GraderSpec(BaseModel):
         return self.pass_threshold
 
     @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """The least and the greatest reward it can give; None where nobody can know."""
+        return None
+
+    @property
     def children(self) -> "Mapping[str, GraderSpec]":
         """The graders inside this one, by key."""
         return {}
@@ -83,6 +88,32 @@ class GraderSpec(BaseModel):
             if isinstance(value, Template):
                 for text in value.stray():
                     yield f"$.{name}: {text} is taken as plain text; a variable stands in two braces on both sides."
+        if self.reward_range is not None and self.pass_threshold is not None:
+            low, high = self.reward_range
+            if not low <= self.pass_threshold <= high:
+                yield f"$.pass_threshold: {self.pass_threshold:g} is outside the range {low:g} to {high:g}."
+
+    def remarks(self) -> Iterator[str]:
+        """What could be written better and changes no reward: told where a grader is validated, and nowhere else."""
+        yield from ()
+
+    @cached_property
+    def all_warnings(self) -> tuple[str, ...]:
+        """All that is told about the grader wherever it grades: its warnings, and keys that look like misspelt ones."""
+        return (*self.warnings(), *self._typos("$"))
+
+    def _typos(self, path: str) -> Iterator[str]:
+        """Unknown keys that look like a misspelt field. Other unknown keys are nobody's business."""
+        extra = self.model_extra
+        if extra:
+            from difflib import get_close_matches  # most graders have no such keys
+
+            for key in extra:
+                near = get_close_matches(key, type(self).model_fields, n=1, cutoff=0.8)
+                if near:
+                    yield f"{path}.{key}: unknown field, kept but not used. Did you mean {near[0]}?"
+        for key, child in self.children.items():
+            yield from child._typos(f"{path}.graders.{key}")  # noqa: SLF001  # of its own kind
 
     def echo(self) -> dict[str, Any]:
         """The normalised grader JSON: canonical names, unknown keys kept, what was not given left out."""

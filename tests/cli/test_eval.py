@@ -171,6 +171,36 @@ def test_an_existing_results_file_is_not_replaced_unasked(fairmark: Run, tmp_pat
     assert len(lines(out)) == 24
 
 
+def test_an_answer_under_the_wrong_key_is_no_plain_zero(fairmark: Run, tmp_path: Path) -> None:
+    source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
+    wrapped, flat = {"item": {"a": "1"}, "response": "1"}, {"a": "2", "response": "2"}
+    source.write_text("".join(json.dumps(row) + "\n" for row in (wrapped, flat, flat)))
+    done = fairmark("eval", str(source), "--grader", EXACT, "-o", str(out))
+    assert done.returncode == 3
+    no_sample = "this row has no sample: sample.output_text is the empty text"
+    advice = 'a model\'s answer has to stand under "sample".'
+    told = [
+        f'warning: exact: 1 of 3 rows: {no_sample}. It has "response"; {advice}',
+        f'warning: exact: 2 of 3 rows: {no_sample}. Its item has "response"; {advice}',
+        "exact: no row has the sample that it asks for, so that nothing was graded.",
+    ]
+    assert done.stderr.splitlines() == told
+    assert fairmark("eval", str(source), "--grader", EXACT, "-o", str(out), "--resume").stderr.splitlines() == told
+
+
+def test_what_is_wrong_with_a_grader_is_told_once(fairmark: Run, tmp_path: Path) -> None:
+    mistaken = {**json.loads(EXACT), "pass_treshold": 1, "input": "{ sample.output_text }"}
+    out = tmp_path / "out.jsonl"
+    done = fairmark("eval", data(tmp_path / "d.jsonl"), "--grader", json.dumps(mistaken), "-o", str(out))
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: exact: $.input: { sample.output_text is taken as plain text; a variable stands in two braces on both "
+        "sides.",
+        "warning: exact: $.pass_treshold: unknown field, kept but not used. Did you mean pass_threshold?",
+    ]
+    assert "warnings" not in lines(out)[0]["results"]["exact"]
+
+
 @pytest.mark.parametrize("way", ["itself", "relative", "symlink", "hardlink", "stdin", "resume", "grader"])
 def test_the_data_is_never_the_output(fairmark: Run, tmp_path: Path, way: str) -> None:
     source = Path(data(tmp_path / "d.jsonl"))
@@ -217,7 +247,7 @@ def test_an_old_results_file_stays_until_the_new_one_is_whole(fairmark: Run, tmp
 
 
 def test_a_run_that_was_killed_goes_on(fairmark: Run, tmp_path: Path) -> None:
-    """What a killed process leaves: the part that was written, half a line at its end, and what was there before."""
+    """What a killed process leaves: the part that was written, with half a line at its end, and the old file."""
     source, out, partial = data(tmp_path / "d.jsonl"), tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
     arguments = ["eval", source, "--grader", EXACT, "-o", str(out)]
     fairmark(*arguments)

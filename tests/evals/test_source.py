@@ -278,3 +278,20 @@ def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
     assert next(rows).position == 0
     with pytest.raises(InvalidSource, match="line 2"):
         next(rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"item": "x"}, 'item: found a string ("x"). A row is'),
+        ({"item": None, "a": 1}, "item: found null. A row is"),
+        ({"sample": {}}, "item: missing. The row has: sample. A row is"),
+        ({"itme": {}}, "item: missing. The row has: itme. A row is"),
+        ({}, "item: missing. A row is"),
+    ],
+)
+def test_a_row_in_the_request_has_an_item(row: Any, says: str) -> None:
+    with pytest.raises(InvalidSource) as failure:
+        open_source(inline({"item": {"a": "1"}}, row)).check()
+    assert failure.value.path == "data_source.source.content[1]"
+    assert says in str(failure.value)

@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidGrader, SampleNotJson, VariableMissing
 from fairmark.row import NO_SAMPLE, make_row
 from fairmark.text.template import Template
@@ -240,3 +242,40 @@ def test_a_short_template_cannot_make_a_text_without_end_of_a_row(value: Any) ->
         with pytest.raises(GradingFailed, match="the grader's text for this row is longer than 16,000,000 characters"):
             render(row)
     assert len(Template("{{ item.a }} " * 15).render(row)) > 15_000_000
+
+
+class Missing:
+    """Stands in for pandas' values, which are known by the names of their types."""
+
+
+NA, NAT = type("NAType", (Missing,), {})(), type("NaTType", (Missing,), {})()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (numpy.int64(3), "3"),
+        (numpy.float32(0.5), "0.5"),
+        (numpy.float64(0.25), "0.25"),
+        (numpy.bool_(True), "true"),
+        (numpy.str_("x"), "x"),
+        (numpy.array([1, 2]), "[1, 2]"),
+        (numpy.array([[1.5], [float("nan")]]), "[[1.5], [null]]"),
+        ({"a": numpy.int8(1), "b": [numpy.array([2])]}, '{"a": 1, "b": [[2]]}'),
+        (float("nan"), "null"),
+        (numpy.float64("nan"), "null"),
+        (NA, "null"),
+        (NAT, "null"),
+        ({"a": [float("nan"), NA, 1.0]}, '{"a": [null, null, 1.0]}'),
+    ],
+)
+def test_values_of_numpy_and_pandas_are_what_they_are(value: Any, text: str) -> None:
+    assert Template("{{ item.x }}").render(make_row({"x": value}, "")) == text
+    sent = jsontext.decode(jsontext.encode({"x": value}))["x"]
+    assert sent == (text if type(value) is numpy.str_ else jsontext.decode(text))
+
+
+def test_a_path_leads_into_an_array() -> None:
+    row = make_row({"x": numpy.array([[1, 2], [3, 4]])}, float("nan"))
+    assert Template("{{ item.x[1][0] }}").render(row) == "3"
+    assert row.sample.is_absent

@@ -69,7 +69,7 @@ def command(
 
       fairmark eval examples/capitals.jsonl --grader examples/exact.json --fail-under 0.5
 
-    Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader graded no row,
+    Exit status: 0 graded, 1 below --fail-under, 2 bad grader or data, 3 a grader graded no row, or no row has a sample,
     130 stopped with Ctrl-C; what was graded is kept and --resume goes on.
     """
     if deadline is not None and not 0 < deadline <= LONGEST_S:
@@ -211,9 +211,16 @@ def _summarise(job: _Job, output: str | None, seconds: float) -> None:
     if spent := report.spent(job.tally):
         text += f"\n{spent}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for warning in report.warnings(job.tally, job.graders):
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def _exit_by(tally: Tally, fail_under: float | None) -> None:
+    empty = [label for label, counts in tally.graders.items() if counts.warnings.without_sample == tally.rows]
+    if tally.rows and empty:
+        for label in empty:
+            typer.echo(f"{label}: no row has the sample that it asks for, so that nothing was graded.", err=True)
+        raise typer.Exit(exits.EXIT_UNGRADED)
     if tally.rows and any(counts.graded == 0 for counts in tally.graders.values()):
         raise typer.Exit(exits.EXIT_UNGRADED)
     if fail_under is None:

@@ -1,6 +1,6 @@
 """fairmark grade: one sample, one result."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ GRADER is a JSON file, - for standard input, the JSON itself, or key:NAME for a 
 
 def command(
     grader: Annotated[str, typer.Argument(metavar="GRADER", help="The grader.")],
-    sample: Annotated[str, typer.Option(metavar="TEXT", help="Model output to grade; @FILE reads it.")] = "",
+    sample: Annotated[str | None, typer.Option(metavar="TEXT", help="Model output to grade; @FILE reads it.")] = None,
     sample_json: Annotated[
         str | None,
         typer.Option(metavar="JSON", help="The same as an object, such as a chat completion; @FILE reads it."),
@@ -30,9 +30,13 @@ def command(
     item: Annotated[str, typer.Option(metavar="JSON", help="Row behind {{ item.* }}; @FILE reads it.")] = "{}",
 ) -> None:
     spec = inputs.read_grader(grader)
-    given = inputs.read_text(sample) if sample_json is None else inputs.read_object("--sample-json", sample_json)
+    given: Any = None if sample is None else inputs.read_text(sample)
+    if sample_json is not None:
+        given = inputs.read_json("--sample-json", sample_json, (dict, list))
     result = run.grade(spec, given, inputs.read_object("--item", item))
     typer.echo(encode_pretty(result.model_dump()))
+    for warning in result.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     if result.error is not None:
         typer.echo(f"{result.name}: {result.error}", err=True)
         raise typer.Exit(exits.EXIT_UNGRADED)

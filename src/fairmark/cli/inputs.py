@@ -37,11 +37,17 @@ def read_text(given: str) -> str:
 
 def read_object(option: str, given: str) -> dict[str, Any]:
     """A JSON object, given as text or as @FILE."""
+    value: dict[str, Any] = read_json(option, given, (dict,))
+    return value
+
+
+def read_json(option: str, given: str, types: tuple[type, ...]) -> Any:
+    """A JSON value of one of these types, the first of them an object, given as text or as @FILE."""
     try:
         value = jsontext.decode(read_text(given))
     except jsontext.NotJson as error:
         raise InvalidData(f"{option}: not JSON: {error}.") from None
-    if not isinstance(value, dict):
+    if not isinstance(value, types):
         raise InvalidData(f"{option}: expected an object, found {jsontext.describe(value)}.")
     return value
 

@@ -1,10 +1,13 @@
 """The summary table of a run, for a terminal."""
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fairmark.data.tally import GraderTally, Tally
+from fairmark.spec import GraderSpec
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -52,6 +55,15 @@ def show(tally: Tally, console: Console) -> None:
         if counts.first_skipped is not None:
             console.print(Text(f"\n{label}: {counts.skipped} of {tally.rows} rows were skipped. The first:"))
             console.print(Text(f"  {counts.first_skipped}"))
+
+
+def warnings(tally: Tally, graders: Mapping[str, GraderSpec]) -> list[str]:
+    """What is to be told of graders and rows, each once: of a grader, then how many rows had what."""
+    lines = []
+    for label, counts in tally.graders.items():
+        lines += [f"{label}: {text}" for text in graders[label].all_warnings]
+        lines += [f"{label}: {text}" for text in counts.warnings.told(tally.rows)]
+    return lines
 
 
 def spent(tally: Tally) -> str | None:

@@ -44,6 +44,7 @@ class StoredResult(msgspec.Struct):
     error: str | None = None
     skipped: str | None = None
     judgements: list[StoredJudgement] = []
+    row_warnings: list[str] = msgspec.field(default_factory=list, name="warnings")
 
 
 class StoredRow(msgspec.Struct):
@@ -245,8 +246,8 @@ def _short(result: Result) -> dict[str, Any]:
         short["errors"] = dict(grade.flags)
     if grade.skipped is not None:
         short["skipped"] = grade.skipped
-    if result.warnings:
-        short["warnings"] = result.warnings
+    if result.row_warnings:
+        short["warnings"] = result.row_warnings
     if grade.printed is not None:
         short["printed"] = grade.printed
     if grade.spread is not None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from fairmark.data.warnings import Counted
+
 BINS = 10
 
 
@@ -34,6 +36,8 @@ class Graded(Protocol):
     def skipped(self) -> str | None: ...
     @property
     def judgements(self) -> Sequence[Spent]: ...
+    @property
+    def row_warnings(self) -> Sequence[str]: ...
 
 
 @dataclass(slots=True)
@@ -57,8 +61,12 @@ class GraderTally:
     """Dollars, as far as prices are known."""
     unpriced: int = 0
     """Questions that took tokens of a model without a price."""
+    warnings: Counted = field(default_factory=Counted)
+    """Of the rows; what is to be said about the grader itself is no row's."""
 
     def add(self, result: Graded) -> None:
+        if result.row_warnings:
+            self.warnings.add(result.row_warnings)
         for judgement in result.judgements:
             self.asked += 1
             self.tokens += judgement.usage.total_tokens

@@ -82,6 +82,10 @@ class Source:
 
     def check(self) -> int:
         """Reads every row once and counts them. Raises InvalidSource for the first that is none."""
+        for index, given in enumerate(self._content or ()):
+            problem = _unwrapped(given)
+            if problem is not None:
+                raise InvalidSource(f".source.content[{index}]", problem)
         count = 0
         for row in self._rows():
             if isinstance(row, InvalidData):
@@ -120,6 +124,19 @@ def _split(given: Any) -> tuple[dict[str, Any], Any]:
     if jsontext.deeper_than(given, jsontext.MAX_DEPTH):
         raise GradingFailed(f"row: nested deeper than {jsontext.MAX_DEPTH} levels.")
     return dict(item), sample
+
+
+def _unwrapped(given: Any) -> str | None:
+    """What is wrong with a row in a request, which has an item. Only a line of a file may be the item itself: here it
+    would be a misspelt key that nobody is told of."""
+    if not isinstance(given, dict) or isinstance(given.get("item"), dict):
+        return None
+    if "item" in given:
+        found = f"found {jsontext.describe(given['item'])}"
+    else:
+        keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(given)[:10])
+        found = f"missing. The row has: {keys}" if keys else "missing"
+    return f'item: {found}. A row is {{"item": {{…}}, "sample": …}}.'
 
 
 async def find_file(store: Store, project: str, given: Any) -> UploadedFile | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from fairmark import jsontext
 from fairmark.data.tally import GraderTally
+from fairmark.data.warnings import Counted
 from fairmark.errors import EvaluationFailed
 from fairmark.evaluation.aggregate import FAIL, PASS
 from fairmark.evaluation.evaluators import PYTHON, BrokenSource, Grader
@@ -24,11 +25,11 @@ def grade(
     That is the pass rate among the rows that were graded, 0 where none was. Without a threshold nothing passes or
     fails; then it is the mean score.
     """
-    tally = GraderTally()
+    tally, warned = GraderTally(), Counted()
     failures: list[str] = []
     names = {name: f"outputs.{label}.{name}" for name in ("passed", "score", "sample", "type", "error")}
     result_name = f"outputs.{label}.{label}_result"
-    for number, (cells, graded) in enumerate(zip(result_rows, _graded(grader, rows, tally), strict=True), 1):
+    for number, (cells, graded) in enumerate(zip(result_rows, _graded(grader, rows, tally, warned), strict=True), 1):
         if graded["error"] is not None:
             failures.append(f"Row {number}: {graded['error']}")
             if strict:
@@ -38,12 +39,14 @@ def grade(
             cells[result_name] = {True: PASS, False: FAIL, None: None}[graded["passed"]]
     if failures:
         notes.append(f"{label}: {len(failures)} of {len(result_rows)} rows could not be graded. {failures[0]}")
+    if not isinstance(grader, BrokenSource):
+        notes += [f"{label}: {text}" for text in (*grader.all_warnings, *warned.told(len(result_rows)))]
     if isinstance(grader, BrokenSource) or grader.threshold is not None:
         return {"pass_rate": tally.pass_rate or 0.0}
     return {} if tally.mean is None else {"score": tally.mean}
 
 
-def _graded(grader: Grader, rows: Iterable[Any], tally: GraderTally) -> Iterator[Cells]:
+def _graded(grader: Grader, rows: Iterable[Any], tally: GraderTally, warned: Counted) -> Iterator[Cells]:
     """The columns of each row, without their prefix. A row without a grade does not pass, and tells why in `error`."""
     if isinstance(grader, BrokenSource):
         for _ in rows:
@@ -51,6 +54,7 @@ def _graded(grader: Grader, rows: Iterable[Any], tally: GraderTally) -> Iterator
         return
     for result in grade_stream(grader, rows):
         error = result.error or result.skipped
+        warned.add(result.row_warnings)
         if error is None:
             tally.add(result)
         yield {

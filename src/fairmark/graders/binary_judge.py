@@ -151,6 +151,10 @@ class BinaryJudge(PanelGrader):
     template_variables: Annotated[Mapping[str, Any], PlainValidator(_read_variables)] = {}
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
     def threshold(self) -> float:
         if self.pass_threshold is not None:
             return self.pass_threshold

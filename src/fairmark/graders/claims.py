@@ -55,6 +55,10 @@ _BITS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "ye
 class ShareGrader(JudgeGrader):
     """A kind whose reward is a share: of claims, or of documents."""
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     other_names: ClassVar[dict[str, str]] = OTHER_NAMES
 
     @property

@@ -108,7 +108,7 @@ class Function(GraderSpec):
     source: Annotated[str, Field(strict=True), AfterValidator(check_source), BeforeValidator(_text)]
     description: str | None = None
 
-    def warnings(self) -> Iterator[str]:
+    def remarks(self) -> Iterator[str]:
         yield from (f"$.source: {text}." for text in annotation_warnings(self.source))
 
 

@@ -78,6 +78,10 @@ class LabelModel(ModelGrader):
     passing_labels: Labels
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
     def threshold(self) -> float:
         if self.pass_threshold is not None:
             return self.pass_threshold

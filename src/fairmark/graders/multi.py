@@ -87,6 +87,10 @@ class Multi(GraderSpec):
                     f"unknown variable {jsontext.quote(name)}. The graders' keys are: {', '.join(keys)}.",
                 )
 
+    def remarks(self) -> Iterator[str]:
+        for key, child in self.graders.items():
+            yield from (text.replace("$", f"$.graders.{key}", 1) for text in child.remarks())
+
     def warnings(self) -> Iterator[str]:
         for key, child in self.graders.items():
             if key not in self.calculate_output.variables:

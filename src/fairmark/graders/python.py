@@ -17,6 +17,7 @@ from fairmark.spec import GraderSpec
 
 MAX_SOURCE_BYTES = 256_000
 DEFAULT_THRESHOLD = 0.5
+_SAMPLE_TEXT = "output_text"
 
 
 def check_source(source: str) -> str:
@@ -61,5 +62,9 @@ class Python(GraderSpec):
 
 
 async def grade_many(spec: Python, rows: Sequence[Row], ctx: Context) -> list[Grade]:
+    if _SAMPLE_TEXT in spec.source:
+        for row in rows:
+            if row.sample.is_absent:
+                row.warn_of_no_sample()
     arguments = [(row.sample.members, row.item) for row in rows]
     return await code.grade_by_code(ctx, look.dedent(spec.source), "python", DEFAULT_TAG, rows, arguments)

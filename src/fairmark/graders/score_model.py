@@ -80,6 +80,10 @@ class ScoreModel(ModelGrader):
     range: Annotated[tuple[float, float], PlainValidator(_read_range), PlainSerializer(list)] = DEFAULT_RANGE
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        return self.range
+
+    @property
     def threshold(self) -> float:
         return sum(self.range) / 2 if self.pass_threshold is None else self.pass_threshold
 
@@ -98,8 +102,6 @@ class ScoreModel(ModelGrader):
                         f'of {least:g} to {most:g}. Set "range": [{least:g}, {most:g}].'
                     )
                     break
-        if self.pass_threshold is not None and not low <= self.pass_threshold <= high:
-            yield f"$.pass_threshold: {self.pass_threshold:g} is outside the range {low:g} to {high:g}."
 
 
 # "1 to 5", "1-5", "1 (bad) to 5 (good)": with a word beside it that makes it a scale, and not as a length or a time.

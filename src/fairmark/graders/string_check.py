@@ -28,6 +28,10 @@ class StringCheck(GraderSpec):
     operation: Annotated[Literal["eq", "ne", "like", "ilike"], BeforeValidator(_canonical)]
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
     def threshold(self) -> float:
         """A check passes when it holds; a pass_threshold has nothing to add."""
         return 1.0

@@ -37,6 +37,10 @@ class TextSimilarity(GraderSpec):
     embedding_model: Annotated[str, Strict()] = EMBEDDING_MODEL
     """Which model makes the vectors of cosine; an extension of ours."""
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
     @cached_property
     def metric(self) -> Callable[[str, str], float]:
         return metrics.load(self.evaluation_metric)

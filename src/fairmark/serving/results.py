@@ -39,7 +39,7 @@ class Encoder:
         parts = self._parts
         if (
             parts is None
-            or result.warnings
+            or result.row_warnings
             or result.grade[1:] != _NOTHING_ELSE
             or type(reward) is not float
             or not -1e300 < reward < 1e300

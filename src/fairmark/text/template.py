@@ -10,7 +10,7 @@ from typing import Any
 
 from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidGrader, Problem, SampleNotJson, VariableMissing
-from fairmark.row import NO_SAMPLE, Row
+from fairmark.row import Row
 from fairmark.text.compiled import CompiledText
 
 NAMESPACES = ("item", "sample")
@@ -134,6 +134,8 @@ class Variable:
         for index, step in enumerate(self.steps):
             if type(value) is str:
                 value = self._parsed(index, value)
+            elif not isinstance(value, (dict, list)) and callable(getattr(value, "tolist", None)):
+                value = value.tolist()
             if isinstance(value, dict) and step in value:
                 value = value[step]
             elif isinstance(value, list) and str(step).isdecimal() and int(step) < len(value):
@@ -184,7 +186,7 @@ def _output_text(row: Row) -> str:
     """`sample.output_text`: it always exists, and is "" with a warning when there is no sample."""
     sample = row.sample
     if sample.is_absent:
-        row.warn(NO_SAMPLE)
+        row.warn_of_no_sample()
     return sample.text
 
 

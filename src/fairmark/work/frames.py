@@ -4,6 +4,7 @@ from typing import IO, Any
 
 import msgspec
 
+from fairmark import jsontext
 from fairmark.result import Grade, Result
 from fairmark.spec import GraderSpec
 
@@ -54,7 +55,7 @@ def _framed(packed: bytes) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump() if hasattr(value, "model_dump") else str(value)
+    return value.model_dump() if hasattr(value, "model_dump") else jsontext.plain(value)
 
 
 def _plain_result(result: Result) -> tuple[object, ...]:
@@ -70,5 +71,5 @@ def _plain_result(result: Result) -> tuple[object, ...]:
         (),  # a grader that computes asks no judge
         grade.spread,
         result.execution_time,
-        result.warnings,
+        result.row_warnings,
     )
