@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from fairmark.graders import code
-from fairmark.sandbox import corpora, images, look
+from fairmark.sandbox import build, corpora, images, look
 from fairmark.sandbox.base import Outcome, Policy, Program
 from fairmark.sandbox.build import read_pins
 from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN, KnownImage
+from fairmark.sandbox.children import Done
 from fairmark.sandbox.images import ABI, BuildFailed, Image, Images, NoSuchImage, missing_imports
 from fairmark.settings import Settings
 
@@ -215,6 +216,22 @@ def test_a_package_index_that_is_not_there_is_told_at_once(tmp_path: Path, monke
             index.shutdown(socket.SHUT_RDWR)
             answering.join(20)
     assert asked == ["GET /simple/six/ HTTP/1.1"] * 2
+
+
+def test_building_from_source_tells_the_part_that_is_being_compiled(tmp_path: Path) -> None:
+    class Compiling(build.Tools):
+        def pip(self, *arguments: str | Path, each_line: Callable[[str], None] = lambda line: None) -> Done:
+            each_line("  building 'skbio.alignment._ssw' extension")
+            each_line("  gcc -c skbio/alignment/_ssw.c")
+            return Done(0, [])
+
+    steps: list[str] = []
+    known = tiny(tmp_path, from_source=frozenset({"six"}))["tiny"]
+    assert build._build_from_source(known, {"six": "1.17.0"}, tmp_path, Compiling(tmp_path), steps.append) == {}
+    assert steps == [
+        "Building six 1.17.0 from its source",
+        "Building six 1.17.0 from its source: skbio.alignment._ssw",
+    ]
 
 
 def test_a_data_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
