@@ -119,7 +119,7 @@ def test_an_unknown_tag_is_refused_with_the_known_ones(tmp_path: Path) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, list[str]]:
     """The data folder of an image that was really built, what is in it, and the steps that were told.
 
-    One package is the registry's, one does not import, and two are nowhere.
+    One package is the registry's, one does not import, and two are nowhere. The folder was named relatively.
     """
     folder = tmp_path_factory.mktemp("built")
     make_wheel(folder, "fairmark_broken", "import no_such_module")
@@ -133,9 +133,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, list[s
     steps: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", str(folder))
+        patch.chdir(folder.parent)
         before = os.umask(0o077)
         try:
-            image = Images(folder, known).install("tiny", steps.append)
+            image = Images(Path(folder.name), known).install("tiny", steps.append)
         finally:
             os.umask(before)
     return folder, image, steps

@@ -161,7 +161,7 @@ class Images:
             with tempfile.TemporaryDirectory(
                 prefix=SCRATCH_PREFIX, dir=self.folder, ignore_cleanup_errors=True
             ) as scratch:
-                yield Path(scratch)
+                yield Path(scratch).resolve()  # programs run in there, to whom a relative name would mean another
         except OSError as error:
             where = error.filename or self.folder
             raise BuildFailed(f"{where}: {(error.strerror or str(error)).lower()}.") from None
