@@ -1,7 +1,13 @@
 # People and CI use the same targets. Each works as the first command after a fresh clone.
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 BIN := .venv/bin
-READY := .venv/.ready
+# Each stage of the set-up; scripts/setup.sh tells what is in it.
+VENV := .venv/pyvenv.cfg
+RUN := .venv/.ready-to-run
+LINT := .venv/.ready-to-lint
+TEST := .venv/.ready-to-test
+STAGE := pyproject.toml requirements/pins.txt scripts/setup.sh hatch_build.py
 # The data that the reference libraries need; only tests and benchmarks compare with them.
 ORACLE := .venv/.oracle
 # Clients of the server that only the tests need, each in an environment of its own.
@@ -16,21 +22,32 @@ JOBS ?= auto
 help:  ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
-setup: $(READY) $(ORACLE) $(CLIENTS)  ## Create .venv with everything needed here
+setup: $(RUN) $(LINT) $(TEST) $(ORACLE) $(CLIENTS)  ## Create .venv with everything needed here
 
-$(READY): pyproject.toml requirements/dev.txt scripts/setup.sh hatch_build.py src/fairmark/metrics/_rouge.c
-	@bash scripts/setup.sh
+$(VENV):
+	@bash scripts/setup.sh venv
+
+$(RUN): $(STAGE) src/fairmark/metrics/_rouge.c src/fairmark/sandbox/requirements/base.txt | $(VENV)
+	@bash scripts/setup.sh run
 	@touch $@
 
-$(ORACLE): $(READY) scripts/data/sources.py scripts/data/oracle.py
+$(LINT): $(STAGE) | $(VENV)
+	@bash scripts/setup.sh lint
+	@touch $@
+
+$(TEST): $(RUN)
+	@bash scripts/setup.sh test
+	@touch $@
+
+$(ORACLE): $(TEST) scripts/data/sources.py scripts/data/oracle.py
 	@$(BIN)/python -m scripts.data oracle
 	@touch $@
 
-.venv-clients/%/.ready: requirements/clients/%.* scripts/clients.sh | $(READY)
+.venv-clients/%/.ready: requirements/clients/%.* scripts/clients.sh | $(VENV)
 	@bash scripts/clients.sh $*
 	@touch $@
 
-demo: $(READY)  ## Start the server with the example eval, graded by real graders and an embedded model
+demo: $(RUN)  ## Start the server with the example eval, graded by real graders and an embedded model
 	@$(BIN)/python -m scripts.demo $(DEMO)
 
 test: $(ORACLE) $(CLIENTS)  ## Test everything, in parallel, offline, in minutes
@@ -46,23 +63,23 @@ test-all: $(ORACLE) $(CLIENTS)  ## The same as CI: also every attack in every wa
 durations: $(ORACLE) $(CLIENTS)  ## Measure anew how long each test file takes: the longest begin first
 	@$(BIN)/pytest -n $(JOBS) -m "not thorough" --record-durations
 
-lint: $(READY) $(JAVASCRIPT)/.ready  ## Lint, check formatting, check types
+lint: $(LINT) $(JAVASCRIPT)/.ready  ## Lint, check formatting, check types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(JAVASCRIPT)/node_modules/.bin/biome lint --error-on-warnings
 
-format: $(READY)  ## Rewrite the code in the project's format
+format: $(LINT)  ## Rewrite the code in the project's format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
 bench: $(ORACLE)  ## Measure against the peers; prints ratios, writes bench/results/
 	@$(BIN)/python -m bench
 
-screenshots: $(READY)  ## Take the pictures in README again
+screenshots: $(TEST)  ## Take the pictures in README again
 	@$(BIN)/python -m scripts.screenshots
 
-data: $(READY)  ## Rebuild the packaged metric data from its sources (needs apt and pip)
+data: $(TEST)  ## Rebuild the packaged metric data from its sources (needs apt and pip)
 	@$(BIN)/python -m scripts.data
 
 assets:  ## Rebuild what the web page vendors (needs npm; nobody else does)

@@ -6,10 +6,14 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
 }
 
+apt_is_fresh=
+
 # apt_install PACKAGE...: true when they are installed now.
 apt_install() {
   command -v apt-get >/dev/null || return 1
   say "Installing system packages: $*"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  [ -n "$apt_is_fresh" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || return 1
+  apt_is_fresh=yes
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" |
+    sed -unE 's/^(Setting up [^ ]+).*/  \1/p; s/^(Need to get .*)/  \1/p' >&2
 }

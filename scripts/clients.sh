@@ -11,7 +11,8 @@ say "Creating $folder"
 
 if [ -f "requirements/clients/$name.txt" ]; then
   .venv/bin/python -m venv --clear "$folder"
-  "$folder/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile -r "requirements/clients/$name.txt"
+  "$folder/bin/python" -m pip --disable-pip-version-check install --no-compile --progress-bar off \
+    -r "requirements/clients/$name.txt" | sed -un 's/^Successfully i/  I/p' >&2
   exit
 fi
 

@@ -5,15 +5,20 @@ The server then runs on until Ctrl-C, so that you can look around; with --once i
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,8 @@ from fairmark.web.evals import demo
 
 ROOT = Path(__file__).parents[1]
 FAIRMARK = Path(sys.executable).with_name("fairmark")
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Not by a proxy that the environment names: the server is on this machine."""
 JUDGE = {
     "type": "label_model",
     "name": "judge",
@@ -37,46 +44,79 @@ JUDGE = {
 }
 
 
+class DemoFailed(Exception):
+    """The demo cannot go on. The message says why."""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument(
+        "--port",
+        type=int,
+        choices=range(65536),
+        metavar="PORT",
+        default=8000,
+        help="where to serve; where it is taken, any free one",
+    )
     parser.add_argument("--once", action="store_true", help="stop the server when the eval is done")
     parser.add_argument("--rows", type=int, default=24, help="how many rows of the example to grade")
-    given = parser.parse_args()
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of every `finally`
     with contextlib.ExitStack() as stack:
-        home = stack.enter_context(tempfile.TemporaryDirectory()) if given.once else str(ROOT / "demo")
-        serve(given.port, home, given.rows, given.once)
+        home = stack.enter_context(tempfile.TemporaryDirectory()) if options.once else str(ROOT / "demo")
+        try:
+            with serving(home, free_port(options.port)) as (base, server):
+                show(base, work_off(base, options.rows))
+                if not options.once:
+                    print("\nThe server runs until you press Ctrl-C.", flush=True)
+                    server.wait()
+        except DemoFailed as why:
+            print(f"The demo failed: {why}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            pass
     return 0
 
 
-def serve(port: int, home: str, rows: int, once: bool) -> None:
+def free_port(wished: int) -> int:
+    """The port to ask the server for: 0, which is any, where another program has the one that was wished for."""
+    try:
+        socket.create_server(("127.0.0.1", wished)).close()
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        print(f"127.0.0.1:{wished}: {reason}. The demo takes a free port instead.", flush=True)
+        return 0
+    return wished
+
+
+@contextlib.contextmanager
+def serving(home: str, port: int = 0) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A server of our own with its data in `home`: its address and its process. It is stopped afterwards."""
+    # Its database too, whatever the environment and fairmark.toml say.
+    command = [str(FAIRMARK), "serve", "--port", str(port), "--db", f"sqlite:///{home}/fairmark.db"]
     environment = {**os.environ, "FAIRMARK_HOME": home}
-    with subprocess.Popen([FAIRMARK, "serve", "--port", str(port)], env=environment) as server:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:
-            base = f"http://127.0.0.1:{port}"
-            wait_for(f"{base}/readyz", server)
-            run = work_off(base, rows)
-            show(base, run)
-            if not once:
-                print("\nThe server runs until you press Ctrl-C.", flush=True)
-                server.wait()
-        except KeyboardInterrupt:
-            pass
+            yield address(server), server
         finally:
             server.send_signal(signal.SIGTERM)
 
 
-def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
-    for _ in range(300):
-        if server.poll() is not None:
-            sys.exit("The server did not start; its own words are above.")
-        try:
-            urllib.request.urlopen(url, timeout=5).close()  # noqa: S310  # loopback
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-        else:
-            return
-    sys.exit("The server was not ready within 30 s.")
+def address(server: "subprocess.Popen[str]") -> str:
+    """Where the server listens, in its own words: whatever else answers on this machine is somebody else's."""
+    assert server.stdout is not None  # noqa: S101  # a pipe was asked for
+    for line in server.stdout:
+        print(line, end="", flush=True)
+        told = re.fullmatch(r"Fairmark serves on (http://\S+)\n", line)
+        if told:
+            threading.Thread(target=pass_on, args=[server.stdout], daemon=True).start()
+            return told[1]
+    raise DemoFailed("the server did not start; its own words are above.")
+
+
+def pass_on(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, end="", flush=True)
 
 
 def work_off(base: str, count: int) -> dict[str, Any]:
@@ -110,11 +150,17 @@ def show(base: str, run: dict[str, Any]) -> None:
 
 
 def call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What our server answers. Raises DemoFailed."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310  # loopback
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        found: dict[str, Any] = json.load(answer)
-        return found
+    try:
+        with DIRECTLY.open(request, timeout=60) as answer:
+            parsed: dict[str, Any] = json.load(answer)
+            return parsed
+    except urllib.error.HTTPError as error:
+        raise DemoFailed(f"{url} answered {error.code}: {error.read(2000).decode(errors='replace')}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise DemoFailed(f"{url}: {error}") from None
 
 
 if __name__ == "__main__":

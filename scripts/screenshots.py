@@ -1,8 +1,5 @@
 """make screenshots: the pictures in README, of the demo's data, by a real server and a real browser."""
 
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 
@@ -10,10 +7,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from fairmark.web.evals import demo
 from scripts.chromium import chromium
-from scripts.demo import FAIRMARK, ROOT, call, wait_for
+from scripts.demo import ROOT, call, serving
 
 IMAGES = ROOT / "docs" / "images"
-PORT = 8765
 FUNCTION = '''\
 async def grade(thread: StringThread) -> float:
     """Partial credit for each word of the expected answer."""
@@ -24,15 +20,8 @@ async def grade(thread: StringThread) -> float:
 
 
 def main() -> int:
-    base = f"http://127.0.0.1:{PORT}"
-    with tempfile.TemporaryDirectory() as home:
-        command = [str(FAIRMARK), "serve", "--port", str(PORT)]
-        with subprocess.Popen(command, env={**os.environ, "FAIRMARK_HOME": home}) as server:
-            try:
-                wait_for(f"{base}/readyz", server)
-                take(base)
-            finally:
-                server.send_signal(signal.SIGTERM)
+    with tempfile.TemporaryDirectory() as home, serving(home) as (base, _):
+        take(base)
     return 0
 
 

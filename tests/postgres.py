@@ -25,7 +25,7 @@ def binary(name: str) -> str:
     """PostgreSQL's own programs; Debian keeps them out of the PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -float(path.parent.name))
     found = shutil.which(name, path=os.pathsep.join([*map(str, versions), "/usr/local/bin", os.environ["PATH"]]))
-    assert found, f"{name} of PostgreSQL is not installed. scripts/setup.sh installs it."
+    assert found, f"{name} of PostgreSQL is not installed. make test installs it."
     return found
 
 

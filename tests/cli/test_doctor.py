@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from fairmark.cli import machine
+from fairmark.sandbox import images
+from fairmark.settings import Settings
 from tests.cli.conftest import Run
 from tests.judges.faults import FaultServer, Status
+from tests.sandbox.test_images import ready
 
 
 def test_a_machine_that_can_run_python_graders_is_told_so(fairmark: Run) -> None:
@@ -111,3 +115,14 @@ def test_models_that_are_described_wrongly_are_told_and_exit_code_2(fairmark: Ru
         2,
         'fairmark.toml: models."mine".provider: missing. Use one of: local.\n',
     )
+
+
+def test_what_python_graders_may_import_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "OF_THE_ENVIRONMENT", tmp_path / "nothing")
+    monkeypatch.setattr(machine, "settings", lambda: Settings(home=tmp_path))
+    nothing = machine._packages()
+    assert (nothing.ok, nothing.fix, nothing.needed) == (False, "fairmark sandbox install", False)
+    ready(tmp_path, "base")
+    assert machine._packages().found == "image base; the rest of 2025-05-08: fairmark sandbox install --all"
+    ready(tmp_path, "2025-05-08")
+    assert machine._packages().found == "image 2025-05-08"

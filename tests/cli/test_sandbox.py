@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from fairmark.cli import app
+from fairmark.cli import app, sandbox
 from fairmark.sandbox.images import BuildFailed, Image, Images
 from tests.cli.conftest import Run
 from tests.sandbox.test_images import ready
@@ -18,12 +19,14 @@ WITHOUT_COMPILER = "it has no wheel and could not be built: no compiler."
 
 def test_images_are_listed_with_their_state(fairmark: Run, tmp_path: Path) -> None:
     home = {"FAIRMARK_HOME": str(tmp_path)}
-    assert fairmark("sandbox", "list", env=home).stdout == "2025-05-08  not installed\n"
+    assert "2025-05-08  not installed\n" in fairmark("sandbox", "list", env=home).stdout
     ready(tmp_path, "2025-05-08", missing_packages={"scikit-bio": "no compiler"}, missing_corpora=["names"])
     ready(tmp_path, "old", abi="cpython-399", corpora=[], size_bytes=4_000_000)
+    ready(tmp_path, "base")
     assert fairmark("sandbox", "list", env=home).stdout == (
         "2025-05-08  installed: 1 packages for Python 3.11.7; nltk data punkt; 0 MB; "
         "missing: scikit-bio, nltk data names\n"
+        "base  installed: 1 packages for Python 3.11.7; nltk data punkt; 0 MB\n"
         "old  installed for another Python: 1 packages for Python 3.11.7; 4 MB\n"
     )
 
@@ -38,7 +41,8 @@ def test_an_image_is_removed(fairmark: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["install", "--image", "2020"], 'no image "2020". Use one of: 2025-05-08.'),
+        (["install", "--image", "2020"], 'no image "2020". Use one of: base, 2025-05-08.'),
+        (["install", "--image", "base", "--all"], "--all and --image: use one of them."),
         (["remove", "2025-05-08"], 'no image "2025-05-08" in {home}/images. There is none.'),
         (["remove", ".."], 'no image ".." in {home}/images. There is none.'),
     ],
@@ -48,15 +52,15 @@ def test_an_unknown_image_is_exit_code_2(fairmark: Run, tmp_path: Path, argument
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message.format(home=tmp_path) + "\n")
 
 
-def installing(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Image]) -> tuple[int, str, str]:
+def installing(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Image], *options: str) -> tuple[int, str, str]:
     """What `fairmark sandbox install` prints where building goes as told."""
 
     def install(self: Images, tag: str, say: Callable[[str], None], rebuild: bool = False) -> Image:
-        say("Downloading 48 packages")
+        say(f"Downloading {tag}")
         return answer()
 
     monkeypatch.setattr(Images, "install", install)
-    done = CliRunner().invoke(app, ["sandbox", "install"])
+    done = CliRunner().invoke(app, ["sandbox", "install", *options])
     return done.exit_code, done.stdout.partition(", in ")[0], done.stderr
 
 
@@ -65,8 +69,28 @@ def test_installing_tells_its_steps_and_what_is_there(tmp_path: Path, monkeypatc
     assert installing(monkeypatch, lambda: image) == (
         0,
         "tiny: 1 packages for Python 3.11.7; nltk data punkt; 0 MB",
-        "Downloading 48 packages\n",
+        "Downloading base\n",
     )
+
+
+def test_all_is_the_whole_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = ready(tmp_path)
+    assert installing(monkeypatch, lambda: image, "--all")[2] == "Downloading 2025-05-08\n"
+
+
+def test_a_step_that_takes_long_says_that_it_goes_on() -> None:
+    lines: list[str] = []
+    goes_on = threading.Event()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
+            goes_on.set()
+
+    with sandbox._Steps(tell, every_s=0.001) as steps:
+        steps.say("Building scikit-bio")
+        assert goes_on.wait(20)
+    assert lines[:3] == ["Building scikit-bio", "Building scikit-bio (0 s)", "Building scikit-bio (0 s)"]
 
 
 def test_missing_packages_are_exit_code_1_and_missing_data_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,11 +112,11 @@ def test_a_failed_build_is_exit_code_3_and_one_line(monkeypatch: pytest.MonkeyPa
     def fail() -> Image:
         raise BuildFailed("image tiny: the disk is full.")
 
-    assert installing(monkeypatch, fail) == (3, "", "Downloading 48 packages\nimage tiny: the disk is full.\n")
+    assert installing(monkeypatch, fail) == (3, "", "Downloading base\nimage tiny: the disk is full.\n")
 
 
 def test_a_grader_without_its_package_names_the_command(tmp_path: Path) -> None:
-    grader = '{"type": "python", "source": "import numpy\\ndef grade(sample, item):\\n    return 1"}'
+    grader = '{"type": "python", "source": "import pandas\\ndef grade(sample, item):\\n    return 1"}'
     done = subprocess.run(
         [Path(sys.executable).parent / "fairmark", "grade", grader],
         env={"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(tmp_path)},
@@ -102,6 +126,6 @@ def test_a_grader_without_its_package_names_the_command(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert done.stderr.endswith(
-        "ModuleNotFoundError: No module named 'numpy'\n"
-        "numpy is in the image 2025-05-08, which is not installed or lacks it. Run: fairmark sandbox install\n"
+        "ModuleNotFoundError: No module named 'pandas'\n"
+        "pandas is in the image 2025-05-08, which is not installed or lacks it. Run: fairmark sandbox install --all\n"
     )

@@ -1,9 +1,11 @@
 """Images: what is found, what is built, and what is left behind when that goes wrong."""
 
 import fcntl
+import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,13 +19,23 @@ from typing import Any
 import pytest
 
 from fairmark.graders import code
-from fairmark.sandbox import corpora, look
+from fairmark.sandbox import build, corpora, images, look
 from fairmark.sandbox.base import Outcome, Policy, Program
 from fairmark.sandbox.build import read_pins
-from fairmark.sandbox.catalogue import DEFAULT_TAG, KNOWN, KnownImage
-from fairmark.sandbox.images import ABI, BuildFailed, Image, Images, NoSuchImage
+from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN, KnownImage
+from fairmark.sandbox.children import Done
+from fairmark.sandbox.images import ABI, BuildFailed, Image, Images, NoSuchImage, missing_imports
+from fairmark.settings import Settings
 
 SIX = "six==1.17.0\n"
+
+
+@pytest.fixture(autouse=True)
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the images lie that the environment brings: those of this one are out of sight."""
+    folder = tmp_path / "environment" / "images"
+    monkeypatch.setattr(images, "OF_THE_ENVIRONMENT", folder)
+    return folder
 
 
 def ready(folder: Path, tag: str = "tiny", **changes: Any) -> Image:
@@ -98,7 +110,7 @@ def test_only_images_are_removed(tmp_path: Path, tag: str) -> None:
 
 
 def test_an_unknown_tag_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchImage, match=r'no image "x"\. Use one of: 2025-05-08\.'):
+    with pytest.raises(NoSuchImage, match=r'no image "x"\. Use one of: base, 2025-05-08\.'):
         Images(tmp_path).install("x", quiet)
     assert not (tmp_path / "images").exists()
 
@@ -107,7 +119,7 @@ def test_an_unknown_tag_is_refused_with_the_known_ones(tmp_path: Path) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, list[str]]:
     """The data folder of an image that was really built, what is in it, and the steps that were told.
 
-    One package is the registry's, one does not import, and two are nowhere.
+    One package is the registry's, one does not import, and two are nowhere. The folder was named relatively.
     """
     folder = tmp_path_factory.mktemp("built")
     make_wheel(folder, "fairmark_broken", "import no_such_module")
@@ -121,9 +133,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, list[s
     steps: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", str(folder))
+        patch.chdir(folder.parent)
         before = os.umask(0o077)
         try:
-            image = Images(folder, known).install("tiny", steps.append)
+            image = Images(Path(folder.name), known).install("tiny", steps.append)
         finally:
             os.umask(before)
     return folder, image, steps
@@ -164,9 +177,62 @@ def test_a_failing_build_leaves_the_image_that_was_there(tmp_path: Path, monkeyp
     image = ready(tmp_path)
     (tmp_path / "images" / ".building-killed").mkdir()
     monkeypatch.setattr(sys, "executable", "/no/python")
-    with pytest.raises(BuildFailed, match="image tiny: no virtual environment could be made: /no/python: no such file"):
+    with pytest.raises(BuildFailed, match="image tiny: pip could not download its packages: /no/python: no such file"):
         Images(tmp_path, tiny(tmp_path)).install("tiny", quiet, rebuild=True)
     assert (Images(tmp_path).installed(), left_in(tmp_path)) == ([image], ["tiny"])
+
+
+def test_without_pip_an_environment_with_it_is_made_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    with pytest.raises(BuildFailed, match="image tiny: no virtual environment could be made: /no/python: no such file"):
+        Images(tmp_path, tiny(tmp_path)).install("tiny", quiet)
+
+
+def test_a_package_index_that_is_not_there_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: it is asked a second time and no more."""
+    asked: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as index:
+
+        def hang_up() -> None:
+            while True:
+                try:
+                    connection, _ = index.accept()
+                except OSError:
+                    return
+                asked.append(connection.recv(1000).decode().partition("\r\n")[0])
+                connection.close()
+
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        for variable in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_PROXY"):
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{index.getsockname()[1]}/simple")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        answering = threading.Thread(target=hang_up)
+        answering.start()
+        try:
+            with pytest.raises(BuildFailed, match="image tiny: pip cannot reach its package index"):
+                Images(tmp_path, tiny(tmp_path)).install("tiny", quiet)
+        finally:
+            index.shutdown(socket.SHUT_RDWR)
+            answering.join(20)
+    assert asked == ["GET /simple/six/ HTTP/1.1"] * 2
+
+
+def test_building_from_source_tells_the_part_that_is_being_compiled(tmp_path: Path) -> None:
+    class Compiling(build.Tools):
+        def pip(self, *arguments: str | Path, each_line: Callable[[str], None] = lambda line: None) -> Done:
+            each_line("  building 'skbio.alignment._ssw' extension")
+            each_line("  gcc -c skbio/alignment/_ssw.c")
+            return Done(0, [])
+
+    steps: list[str] = []
+    known = tiny(tmp_path, from_source=frozenset({"six"}))["tiny"]
+    assert build._build_from_source(known, {"six": "1.17.0"}, tmp_path, Compiling(tmp_path), steps.append) == {}
+    assert steps == [
+        "Building six 1.17.0 from its source",
+        "Building six 1.17.0 from its source: skbio.alignment._ssw",
+    ]
 
 
 def test_a_data_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -188,7 +254,7 @@ Images(Path({str(tmp_path)!r}), known).install("tiny", lambda step: print(step, 
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "Creating a virtual environment for pip\n"
+        assert process.stdout.readline() == "Asking the package index\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 3
     assert left_in(tmp_path) == []
@@ -267,21 +333,107 @@ def test_the_topics_of_wordnet_are_numbered_as_in_its_documentation() -> None:
     ]
 
 
+NO_SKLEARN = (
+    "scikit-learn is in the image 2025-05-08, which is not installed or lacks it. Run: fairmark sandbox install --all"
+)
+NO_YAML = "pyyaml is in the image base, which is not installed or lacks it. Run: fairmark sandbox install"
+
+
+def error_of(details: str, image: str | None = DEFAULT_TAG) -> str | None:
+    """What a grader that failed like this tells."""
+    program = Program("", "python", Policy().python, strict=False, image=image)
+    grade = code.grade_of(Outcome(failure="error", details=details), program)
+    assert grade.flags["python_grader_runtime_error_details"] == grade.error
+    return grade.error
+
+
 @pytest.mark.parametrize(
     ("module", "image", "told"),
     [
-        ("sklearn", DEFAULT_TAG, True),
-        ("sklearn.nonsense", DEFAULT_TAG, False),  # it is there, and has no such part
-        ("torch", DEFAULT_TAG, False),  # installing the image would not help
-        ("sklearn", None, False),  # function graders have no image
+        ("sklearn", DEFAULT_TAG, f"\n{NO_SKLEARN}"),
+        ("yaml", DEFAULT_TAG, f"\n{NO_YAML}"),  # the smaller image is enough
+        ("sklearn.nonsense", DEFAULT_TAG, ""),  # it is there, and has no such part
+        ("torch", DEFAULT_TAG, ""),  # installing the image would not help
+        ("sklearn", None, ""),  # function graders have no image
     ],
 )
-def test_a_missing_module_of_the_image_names_the_command(module: str, image: str | None, told: bool) -> None:
+def test_a_missing_module_of_the_image_names_the_command(module: str, image: str | None, told: str) -> None:
     error = f"ModuleNotFoundError: No module named '{module}'"
-    program = Program("", "python", Policy().python, strict=False, image=image)
-    grade = code.grade_of(Outcome(failure="error", details=error), program)
-    expected = (
-        "\nscikit-learn is in the image 2025-05-08, which is not installed or lacks it. Run: fairmark sandbox install"
+    assert error_of(error, image) == error + told
+
+
+def test_missing_data_of_nltk_names_the_command() -> None:
+    error = "LookupError: \n***\n  Resource punkt_tab not found.\n  >>> nltk.download('punkt_tab')\n***"
+    assert error_of(error) == (
+        f"{error}\nThe image 2025-05-08 has the data of nltk. Run: fairmark sandbox install --all"
     )
-    assert grade.error == error + (expected if told else "")
-    assert grade.flags["python_grader_runtime_error_details"] == grade.error
+
+
+def test_the_smaller_image_holds_the_same_versions() -> None:
+    smaller, whole = KNOWN[BASE_TAG], KNOWN[DEFAULT_TAG]
+    assert smaller.modules.items() <= whole.modules.items()
+    assert read_pins(smaller.requirements).items() <= read_pins(whole.requirements).items()
+    assert not smaller.from_source
+
+
+def test_the_smaller_image_stands_in_until_the_whole_one_is_there(tmp_path: Path) -> None:
+    there = Images(tmp_path)
+    ready(tmp_path, BASE_TAG)
+    assert there.find(DEFAULT_TAG) == tmp_path / "images" / BASE_TAG
+    ready(tmp_path, DEFAULT_TAG)
+    assert there.find(DEFAULT_TAG) == tmp_path / "images" / DEFAULT_TAG
+    ready(tmp_path, DEFAULT_TAG, abi="cpython-399")
+    assert there.find(DEFAULT_TAG) == tmp_path / "images" / BASE_TAG
+
+
+def test_an_image_that_the_environment_brings_is_found_after_those_of_the_data_folder(
+    tmp_path: Path, brought: Path
+) -> None:
+    ready(tmp_path / "environment")
+    there = Images(tmp_path / "data")
+    assert there.find("tiny") == brought / "tiny"
+    assert [image.tag for image in there.installed()] == ["tiny"]
+    ready(tmp_path / "data")
+    assert there.find("tiny") == tmp_path / "data" / "images" / "tiny"
+    assert [image.tag for image in there.installed()] == ["tiny"]
+
+
+def test_modules_that_a_grader_will_not_find_are_told_with_what_to_do(tmp_path: Path) -> None:
+    there = Images(tmp_path)
+    modules = ["json", "yaml", "sklearn", "adaptive_harmony", "torch"]
+    no_torch = "there is no module torch in the sandbox: graders of this kind have the standard library"
+    assert there.lacking(modules, DEFAULT_TAG) == {
+        "sklearn": NO_SKLEARN,
+        "torch": f"{no_torch} and the packages of the image 2025-05-08.",
+        "yaml": NO_YAML,
+    }
+    assert there.lacking(["torch"], None) == {"torch": f"{no_torch} alone."}
+    ready(tmp_path, BASE_TAG)
+    packages = tmp_path / "images" / BASE_TAG / "site-packages"
+    (packages / "yaml").mkdir()
+    (packages / "six.py").touch()
+    (packages / "_speed.cpython-311.so").touch()
+    assert list(there.lacking([*modules, "six", "_speed"], DEFAULT_TAG)) == ["sklearn", "torch"]
+    assert list(there.lacking(["yaml"], None)) == ["yaml"]
+
+
+def test_the_missing_imports_of_a_source_are_found_without_running_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairmark.settings.settings", lambda: Settings(home=tmp_path))
+    source = """
+    import json, sklearn.svm
+    from . import beside
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    def grade(sample, item):
+        from sympy.abc import x
+        raise SystemExit
+    """
+    assert list(missing_imports(source)) == ["sklearn", "sympy"]
+    monkeypatch.setattr("fairmark.settings.settings", lambda: Settings(home=tmp_path, sandbox="none"))
+    assert list(missing_imports("import msgspec, no_such_module")) == ["no_such_module"]
+    with pytest.raises(SyntaxError):
+        missing_imports("import")

@@ -1,28 +1,92 @@
 """make demo: the server, the example eval, and where to look."""
 
+import http.server
 import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
+
+from scripts import demo
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_demo_grades_the_example_by_real_graders_and_tells_where_to_look() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.demo", "--once", "--rows", "3", "--port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Another program's server, which says yes to everything."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def do_POST(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        self.asked.append(self.requestline)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+
+def test_the_demo_grades_the_example_by_real_graders_on_a_server_of_its_own() -> None:
+    """The port it would like is another program's, as is the proxy that the environment names."""
+    Stranger.asked = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
+        port = stranger.server_address[1]
+        threading.Thread(target=stranger.serve_forever).start()
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "scripts.demo", "--once", "--rows", "3", "--port", str(port)],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": "", "http_proxy": f"http://127.0.0.1:{port}", "no_proxy": ""},
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=True,
+            )
+        finally:
+            stranger.shutdown()
+    assert Stranger.asked == []
+    assert f"127.0.0.1:{port}: address already in use. The demo takes a free port instead.\n" in done.stdout
     assert "The run completed." in done.stdout
     assert "exact      passed   2   failed   1   errors   0" in done.stdout
     assert "smollm2 was asked 3 times" in done.stdout
-    assert f"http://127.0.0.1:{port}/evals/eval_" in done.stdout
+    base = done.stdout.partition("Fairmark serves on ")[2].partition("\n")[0]
+    assert base != f"http://127.0.0.1:{port}"
+    assert f"The report:   {base}/evals/eval_" in done.stdout
+
+
+def test_a_port_that_is_free_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert demo.free_port(port) == 0
+    assert demo.free_port(port) == port
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        ("echo fairmark.db: another server uses it. >&2; exit 2", "the server did not start; its own words are above."),
+        ("echo Fairmark serves on http://127.0.0.1:$PORT; exec sleep 60", "http://127.0.0.1:{port}/v1/evals: "),
+    ],
+)
+def test_a_server_that_fails_is_told_in_one_line(
+    server: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    program = tmp_path / "fairmark"
+    program.write_text(f"#!/bin/sh\n{server}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PORT", str(port))
+    monkeypatch.setattr(demo, "FAIRMARK", program)
+    monkeypatch.setattr(sys, "argv", ["demo", "--once", "--port", "0"])
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)  # ours, which outlives the demo
+    assert demo.main() == 1
+    assert f"The demo failed: {told.format(port=port)}" in capfd.readouterr().err

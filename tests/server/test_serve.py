@@ -4,9 +4,13 @@ import concurrent.futures
 import json
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
+from fairmark.sandbox import images
+from fairmark.server.serve import what_graders_lack
+from tests.sandbox.test_images import ready
 from tests.server.client import RUN, Server, run_body, wait_for
 from tests.server.conftest import Start
 
@@ -69,3 +73,15 @@ def test_memory_stays_flat_over_many_requests(start: Start) -> None:
     for _ in range(30):
         ask(server)
     assert server.memory_mb() < before + 30
+
+
+def test_whoever_starts_it_without_an_image_is_told_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "OF_THE_ENVIRONMENT", tmp_path / "nothing")
+    assert what_graders_lack(tmp_path) == (
+        "python graders have the standard library only: fairmark sandbox install adds numpy, rapidfuzz, deepdiff, "
+        "jsonschema, pydantic, pyyaml, nltk, sqlparse."
+    )
+    ready(tmp_path, "base")
+    assert what_graders_lack(tmp_path) is None

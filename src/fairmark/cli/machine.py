@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairmark.sandbox.base import Program
-from fairmark.sandbox.catalogue import DEFAULT_TAG
+from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN
 from fairmark.sandbox.chosen import SANDBOX
 from fairmark.sandbox.images import Images
 from fairmark.settings import settings
@@ -43,14 +43,7 @@ def examine() -> Iterator[Finding]:
     else:
         yield from _isolation()
     yield _try_out()
-    image = Images(settings().data_folder).find(DEFAULT_TAG)
-    yield Finding(
-        f"image {DEFAULT_TAG}",
-        image is not None,
-        "installed" if image else "not installed: graders have the standard library only",
-        "fairmark sandbox install",
-        needed=False,
-    )
+    yield _packages()
     yield _plugins()
     yield from _judges()
 
@@ -106,6 +99,16 @@ def _try_out() -> Finding:
     return Finding(
         "python graders", False, outcome.details, "Mend what is missing above; docs/sandbox.md tells about containers."
     )
+
+
+def _packages() -> Finding:
+    """What python graders may import."""
+    image = Images(settings().data_folder).find(DEFAULT_TAG)
+    if image is None:
+        found = "no image installed: graders have the standard library only"
+        return Finding("packages", False, found, KNOWN[BASE_TAG].install, needed=False)
+    more = "" if image.name == DEFAULT_TAG else f"; the rest of {DEFAULT_TAG}: {KNOWN[DEFAULT_TAG].install}"
+    return Finding("packages", True, f"image {image.name}{more}", needed=False)
 
 
 def _plugins() -> Finding:

@@ -2,7 +2,9 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Annotated
@@ -11,7 +13,8 @@ import typer
 from rich.console import Console
 
 from fairmark.cli import exits
-from fairmark.sandbox.catalogue import DEFAULT_TAG, KNOWN
+from fairmark.errors import InvalidData
+from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN
 from fairmark.sandbox.images import BuildFailed, Image, Images
 from fairmark.settings import settings
 
@@ -24,10 +27,15 @@ app = typer.Typer(
 
 @app.command("install")
 def install(
-    image: Annotated[str, typer.Option(metavar="TAG", help="The image to install.")] = DEFAULT_TAG,
+    everything: Annotated[
+        bool, typer.Option("--all", help=f"The whole image {DEFAULT_TAG}: minutes, and 1 GB of disk.")
+    ] = False,
+    image: Annotated[str | None, typer.Option(metavar="TAG", help="The image to install, by its tag.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build it again even if it is there.")] = False,
 ) -> None:
-    """Build an image: its packages in their pinned versions, and its nltk data. Takes minutes and 1 GB of disk.
+    """Build an image: its packages in their pinned versions, and its nltk data.
+
+    Without an option that is the image base: numpy, rapidfuzz, pydantic and other small ones, in seconds.
 
     [bold]Example[/bold]
 
@@ -35,10 +43,13 @@ def install(
 
     Exit status: 0 installed, 1 installed without some of its packages, 2 no such image, 3 could not be built.
     """
+    if image is not None and everything:
+        raise InvalidData("--all and --image: use one of them.")
+    tag = image or (DEFAULT_TAG if everything else BASE_TAG)
     images = Images(settings().data_folder)
     with _ending_cleanly(), _Steps() as steps:
         try:
-            built = images.install(image, steps.say, rebuild)
+            built = images.install(tag, steps.say, rebuild)
         except BuildFailed as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(exits.EXIT_UNGRADED) from None
@@ -103,23 +114,42 @@ def _how_to_complete(image: Image) -> str:
 
 
 class _Steps:
-    """Shows what is being done: a spinner on a terminal, else a line for each step."""
+    """Shows what is being done, and how long it has been: a spinner on a terminal, else lines."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._status = self._console.status("") if self._console.is_terminal else None
+    def __init__(self, tell: Callable[[str], None] | None = None, every_s: float = 15.0) -> None:
+        console = Console(stderr=True)
+        self._status = console.status("") if console.is_terminal and tell is None else None
+        self._tell = tell or (lambda line: typer.echo(line, err=True))
+        self._every_s = 1.0 if self._status else every_s
+        self._step = ""
+        self._since = time.monotonic()
+        self._is_over = threading.Event()
+        self._reminder = threading.Thread(target=self._remind, daemon=True)
 
     def say(self, step: str) -> None:
+        self._step, self._since = step, time.monotonic()
         if self._status:
             self._status.update(step)
             self._status.start()
         else:
-            typer.echo(step, err=True)
+            self._tell(step)
+
+    def _remind(self) -> None:
+        """Some steps take minutes: nobody shall wonder whether they still go on."""
+        while not self._is_over.wait(self._every_s):
+            step, seconds = self._step, time.monotonic() - self._since
+            if self._status:
+                self._status.update(f"{step} ({seconds:.0f} s)")
+            elif step and seconds >= self._every_s:
+                self._tell(f"{step} ({seconds:.0f} s)")
 
     def __enter__(self) -> "_Steps":
+        self._reminder.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._is_over.set()
+        self._reminder.join()
         if self._status:
             self._status.stop()
 

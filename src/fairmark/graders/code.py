@@ -11,7 +11,7 @@ from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.sandbox import look
 from fairmark.sandbox.base import Calls, Outcome, Policy, Program
-from fairmark.sandbox.catalogue import KNOWN
+from fairmark.sandbox.catalogue import KNOWN, how_to_get
 
 
 async def grade_by_code(
@@ -50,12 +50,19 @@ def grade_of(outcome: Outcome, program: Program) -> Grade:
 
 # Only the module itself: where it is there, what it lacks inside is the grader's mistake.
 _MISSING_MODULE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'$", re.MULTILINE)
+_MISSING_DATA = re.compile(r"^LookupError:", re.MULTILINE)
 
 
 def _about_image(details: str, image: str | None) -> str:
-    """How to get a module that the grader's image has and this machine lacks."""
+    """How to get what the grader's image has and this machine lacks: a module, or nltk's data."""
     missing = _MISSING_MODULE.search(details)
-    if missing is None or image is None or image not in KNOWN or missing[1] not in KNOWN[image].modules:
-        return ""
-    package = KNOWN[image].modules[missing[1]]
-    return f"\n{package} is in the image {image}, which is not installed or lacks it. Run: fairmark sandbox install"
+    advice = how_to_get(missing[1], image) if missing else None
+    if (
+        advice is None
+        and image is not None
+        and image in KNOWN
+        and "nltk.download(" in details
+        and _MISSING_DATA.search(details)
+    ):
+        advice = f"The image {image} has the data of nltk. Run: {KNOWN[image].install}"
+    return f"\n{advice}" if advice else ""

@@ -1,9 +1,11 @@
-"""How an image is built: pip in a virtual environment of its own fetches the pinned wheels and unpacks them.
+"""How an image is built: pip fetches the pinned wheels and unpacks them. What takes building is built in a virtual
+environment of its own.
 
 Three kinds of trouble end differently. Without the registry or a working pip there is no image: BuildFailed. A package
 that has no wheel here, cannot be built or cannot be imported is left out, with the reason. So is nltk data.
 """
 
+import importlib.util
 import json
 import os
 import platform
@@ -31,9 +33,12 @@ for name in sys.argv[2:]:
     print(json.dumps([name, problem]), flush=True)
 """
 IMPORT_LIMIT_S = 600.0
+REACH_S = 15.0
+"""How long a package index may take to answer the first question."""
 
 _NO_WHEEL = re.compile(r"No matching distribution found for (\S+?)==")
 _UNREACHABLE = re.compile(r"Retrying \(Retry\(|NewConnectionError|ConnectionError|ReadTimeoutError|SSLError|ProxyError")
+_EXTENSION = re.compile(r"building '([\w.]+)' extension")
 _WHEEL = re.compile(r"(?:Downloading|Using cached|Processing) .*?([A-Za-z0-9_.]+)-([0-9][^-/]*)-[^/\s]+\.whl(?!\.)")
 _REASON = re.compile(r"(?:ERROR|[Ee]rror|\w+Error): .*")
 _EMPTY_REASON = re.compile(r"(subprocess|legacy-install)-\w+|metadata-generation-failed|Failed (building|to build)")
@@ -48,12 +53,12 @@ def build(tag: str, known: KnownImage, scratch: Path, say: Say) -> Image:
     for folder in (site_packages, data, wheels, tools.temporary):
         folder.mkdir(parents=True)
     pins = read_pins(known.requirements)
-    say("Creating a virtual environment for pip")
-    made = tools.run(sys.executable, "-I", "-m", "venv", tools.environment)
-    if made.code:
-        raise _failed(tag, "no virtual environment could be made", made, "On Debian and Ubuntu it takes python3-venv.")
+    if importlib.util.find_spec("pip") is None:  # an environment that uv has made
+        _make_environment(tag, tools, say)
     missing = _download(tag, known, pins, wheels, tools, say)
-    missing |= _build_from_source(known, pins, wheels, tools, say)
+    if known.from_source:
+        _make_environment(tag, tools, say)
+        missing |= _build_from_source(known, pins, wheels, tools, say)
     packages = {name: version for name, version in pins.items() if name not in missing}
     if not packages:
         raise BuildFailed(f"image {tag}: not one of its packages is to be had for {_this_python()}.")
@@ -84,6 +89,7 @@ class Tools:
 
     def __init__(self, scratch: Path) -> None:
         self.environment = scratch / "venv"
+        self.python_with_pip = Path(sys.executable)
         self.temporary = scratch / "tmp"
         # The user's settings of pip hold: where its registry is. Those that would install elsewhere do not.
         ignored = {"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_CONSTRAINT", "PYTHONHOME", "PYTHONPATH"}
@@ -98,7 +104,7 @@ class Tools:
         self._folder = scratch
 
     def pip(self, *arguments: str | Path, each_line: Callable[[str], None] = lambda line: None) -> Done:
-        command = [self.environment / "bin" / "python", "-I", "-m", "pip", *arguments]
+        command = [self.python_with_pip, "-I", "-m", "pip", *arguments]
         return children.run(command, self._folder, self._variables, each_line)
 
     def run(self, *command: str | Path, folder: Path | None = None, timeout_s: float | None = None) -> Done:
@@ -109,12 +115,24 @@ class Tools:
         return self.run(sys.executable, "-I", "-S", "-c", code, *arguments, timeout_s=timeout_s)
 
 
+def _make_environment(tag: str, tools: Tools, say: Say) -> None:
+    """Give pip an environment of its own, unless it has it already."""
+    if tools.python_with_pip.is_relative_to(tools.environment):
+        return
+    say("Creating a virtual environment for pip")
+    made = tools.run(sys.executable, "-I", "-m", "venv", tools.environment)
+    if made.code:
+        raise _failed(tag, "no virtual environment could be made", made, "On Debian and Ubuntu it takes python3-venv.")
+    tools.python_with_pip = tools.environment / "bin" / "python"
+
+
 def _download(
     tag: str, known: KnownImage, pins: dict[str, str], wheels: Path, tools: Tools, say: Say
 ) -> dict[str, str]:
     """Fetch the wheels. Gives the packages that have none here, with the reason: compiling those would take hours."""
     wanted = {name: version for name, version in pins.items() if name not in known.from_source}
     missing: dict[str, str] = {}
+    _reach_index(tag, wanted, wheels, tools, say)
     while wanted:
         counted = _Counted("Downloading", len(wanted), say)
         requirements = [f"{name}=={version}" for name, version in wanted.items()]
@@ -127,7 +145,7 @@ def _download(
         told = "\n".join(done.lines)
         without_wheel = _NO_WHEEL.search(told)
         if _UNREACHABLE.search(told):
-            raise BuildFailed(f"image {tag}: pip cannot reach its package index. Check the network and pip's settings.")
+            raise _unreachable(tag)
         if without_wheel is None or without_wheel[1] not in wanted:
             raise _failed(tag, "pip could not download its packages", done, "Check the network and pip's settings.")
         version = wanted.pop(without_wheel[1])
@@ -135,10 +153,22 @@ def _download(
     return missing
 
 
+def _reach_index(tag: str, wanted: dict[str, str], wheels: Path, tools: Tools, say: Say) -> None:
+    """Raises BuildFailed at once where there is no network: with its usual patience pip takes a minute to say so."""
+    say("Asking the package index")
+    name, version = list(wanted.items())[-1]  # a small one: the files name what the others need last
+    patience = ("--retries", "1", "--timeout", f"{REACH_S:g}")
+    asked = tools.pip("download", "--no-deps", "--only-binary=:all:", *patience, "--dest", wheels, f"{name}=={version}")
+    if asked.code and _UNREACHABLE.search("\n".join(asked.lines)):
+        raise _unreachable(tag)
+
+
+def _unreachable(tag: str) -> BuildFailed:
+    return BuildFailed(f"image {tag}: pip cannot reach its package index. Check the network and pip's settings.")
+
+
 def _build_from_source(known: KnownImage, pins: dict[str, str], wheels: Path, tools: Tools, say: Say) -> dict[str, str]:
     """Make wheels of what has none. Gives the packages that could not be built, with the reason."""
-    if not known.from_source:
-        return {}
     if known.build_tools:
         say("Installing what building packages takes")
         ready = tools.pip("install", "--find-links", wheels, "--constraint", known.requirements, *known.build_tools)
@@ -147,8 +177,16 @@ def _build_from_source(known: KnownImage, pins: dict[str, str], wheels: Path, to
             return dict.fromkeys(known.from_source, reason)
     missing: dict[str, str] = {}
     for name in sorted(known.from_source):
-        say(f"Building {name} {pins[name]} from its source")
-        built = tools.pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, f"{name}=={pins[name]}")
+        step = f"Building {name} {pins[name]} from its source"
+        say(step)
+
+        def see(line: str, step: str = step) -> None:
+            part = _EXTENSION.search(line)
+            if part:
+                say(f"{step}: {part[1]}")
+
+        options = ("--verbose", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels)
+        built = tools.pip("wheel", *options, f"{name}=={pins[name]}", each_line=see)
         if built.code:
             missing[name] = f"it has no wheel and could not be built: {_reason(built)} {_COMPILER}"
     return missing
@@ -157,9 +195,12 @@ def _build_from_source(known: KnownImage, pins: dict[str, str], wheels: Path, to
 def _install(tag: str, packages: dict[str, str], wheels: Path, target: Path, tools: Tools, say: Say) -> None:
     say(f"Installing {len(packages)} packages")
     files = sorted(wheels.glob("*.whl"))
-    done = tools.pip("install", "--no-index", "--no-deps", "--target", target, *files)
+    done = tools.pip("install", "--no-index", "--no-deps", "--no-compile", "--target", target, *files)
     if done.code:
         raise _failed(tag, "pip could not install its packages", done, "Is the disk full?")
+    # Inside the sandbox nobody could write what was compiled. On all cores, and without the packages' own tests.
+    say("Compiling them")
+    tools.run(sys.executable, "-I", "-S", "-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", target)
 
 
 def _not_importable(modules: dict[str, str], site_packages: Path, tools: Tools, say: Say) -> dict[str, str]:

@@ -3,16 +3,20 @@
 <data folder>/images/<tag>/site-packages/   the packages, for the interpreter that runs Fairmark
                           /nltk_data/       what nltk reads
                           /ready            written last: what is in there, and for which Python
+
+An environment may bring images along in its own share/fairmark/images; those of the data folder go first.
 """
 
 import fcntl
+import importlib.util
 import json
 import os
 import re
 import shutil
+import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,10 +24,17 @@ from typing import Any
 
 from fairmark import jsontext
 from fairmark.errors import FairmarkError
-from fairmark.sandbox.catalogue import KNOWN, KnownImage
+from fairmark.sandbox import look
+from fairmark.sandbox.catalogue import DEFAULT_TAG, KNOWN, KnownImage, how_to_get, line_of_images
 
 ABI = str(sysconfig.get_config_var("SOABI"))
 """Compiled packages run in this Python only: its minor version, machine and C library."""
+
+OF_THE_ENVIRONMENT = Path(sys.prefix, "share", "fairmark", "images")
+"""Where the images lie that came with the environment which Fairmark is installed in."""
+
+INSIDE = Path(__file__).with_name("inside")
+"""Modules of ours that graders may import too."""
 
 READY = "ready"
 LOCK = ".lock"
@@ -60,21 +71,39 @@ class Image:
 
 
 class Images:
-    """The images in a data folder."""
+    """The images in a data folder, and those that the environment brings."""
 
     def __init__(self, data_folder: Path, known: Mapping[str, KnownImage] = KNOWN) -> None:
         self.folder = data_folder / "images"
+        self._brought = OF_THE_ENVIRONMENT
         self._known = known
 
     def find(self, tag: str) -> Path | None:
-        """The folder of an image that is ready and made for this Python."""
-        image = self._read(tag)
-        return self.folder / tag if image and image.is_usable else None
+        """The folder of an image that is ready and made for this Python: of this one, or of one that stands in."""
+        for name in line_of_images(tag, self._known):
+            for folder in (self.folder, self._brought):
+                image = _read(folder / name)
+                if image and image.is_usable:
+                    return folder / name
+        return None
 
     def installed(self) -> list[Image]:
         """All that are ready, also those made for another Python."""
-        tags = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
-        return [image for tag in tags if (image := self._read(tag))]
+        images = _installed(self._brought) | _installed(self.folder)
+        return [images[tag] for tag in sorted(images)]
+
+    def lacking(self, modules: Iterable[str], tag: str | None) -> dict[str, str]:
+        """Those modules that a grader of this image would not find, each with what to do about it.
+
+        None is the image of graders that have the standard library alone.
+        """
+        place = self.find(tag) if tag else None
+        folders = [INSIDE, *([place / "site-packages"] if place else [])]
+        return {
+            module: how_to_get(module, tag, self._known) or _in_no_image(module, tag)
+            for module in sorted(modules)
+            if module not in sys.stdlib_module_names and not any(_holds(folder, module) for folder in folders)
+        }
 
     def install(self, tag: str, say: Callable[[str], None], rebuild: bool = False) -> Image:
         """The image, built unless it is there and lacks no package. `say` hears of every step.
@@ -86,7 +115,7 @@ class Images:
         if tag not in self._known:
             raise NoSuchImage(f"no image {jsontext.quote(tag)}. Use one of: {', '.join(self._known)}.")
         with self._changing(say), self._scratch() as scratch:
-            there = self._read(tag)
+            there = _read(self.folder / tag)
             if there and there.is_usable and not there.missing_packages and not rebuild:
                 return there
             image = build(tag, self._known[tag], scratch, say)
@@ -99,18 +128,11 @@ class Images:
     def remove(self, tag: str, say: Callable[[str], None] = lambda step: None) -> None:
         """Delete an image, ready or not. Raises NoSuchImage."""
         if not re.fullmatch(r"\w[\w.-]*", tag) or not (self.folder / tag).is_dir():
-            tags = [image.tag for image in self.installed()]
+            tags = sorted(_installed(self.folder))
             there = f"There is: {', '.join(tags)}." if tags else "There is none."
             raise NoSuchImage(f"no image {jsontext.quote(tag)} in {self.folder}. {there}")
         with self._changing(say), self._scratch() as scratch:
             self._move_away(tag, scratch)
-
-    def _read(self, tag: str) -> Image | None:
-        try:
-            told: Any = json.loads((self.folder / tag / READY).read_bytes())
-            return Image(**told)
-        except (OSError, ValueError, TypeError):
-            return None
 
     @contextmanager
     def _changing(self, say: Callable[[str], None]) -> Iterator[None]:
@@ -139,7 +161,7 @@ class Images:
             with tempfile.TemporaryDirectory(
                 prefix=SCRATCH_PREFIX, dir=self.folder, ignore_cleanup_errors=True
             ) as scratch:
-                yield Path(scratch)
+                yield Path(scratch).resolve()  # programs run in there, to whom a relative name would mean another
         except OSError as error:
             where = error.filename or self.folder
             raise BuildFailed(f"{where}: {(error.strerror or str(error)).lower()}.") from None
@@ -148,6 +170,43 @@ class Images:
         """In one step, so that nobody finds half of it."""
         if (self.folder / tag).exists():
             (self.folder / tag).rename(scratch / "removed")
+
+
+def missing_imports(source: str, tag: str | None = DEFAULT_TAG) -> dict[str, str]:
+    """What a grader's source imports and will not find on this machine: each module, with what to do about it.
+
+    Nothing is run, so that an import which the source never comes to counts too; one inside `try` does not. Raises
+    SyntaxError for what is not Python. Without a sandbox (FAIRMARK_SANDBOX=none) Fairmark's own packages are there too.
+    """
+    from fairmark.settings import settings
+
+    chosen = settings()
+    modules: Iterable[str] = look.imports(look.parse(look.dedent(source)))
+    if chosen.sandbox == "none":
+        modules = [module for module in modules if importlib.util.find_spec(module) is None]
+    return Images(chosen.data_folder).lacking(modules, tag)
+
+
+def _installed(folder: Path) -> dict[str, Image]:
+    places = folder.iterdir() if folder.is_dir() else []
+    return {place.name: image for place in places if (image := _read(place))}
+
+
+def _read(place: Path) -> Image | None:
+    try:
+        told: Any = json.loads((place / READY).read_bytes())
+        return Image(**told)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _holds(folder: Path, module: str) -> bool:
+    return (folder / module).is_dir() or (folder / f"{module}.py").is_file() or any(folder.glob(f"{module}.*.so"))
+
+
+def _in_no_image(module: str, tag: str | None) -> str:
+    has = f"the standard library and the packages of the image {tag}" if tag else "the standard library alone"
+    return f"there is no module {module} in the sandbox: graders of this kind have {has}."
 
 
 def _open_to_everybody(folder: Path) -> None:

@@ -10,7 +10,7 @@ import textwrap
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from fairmark.sandbox.catalogue import KNOWN
@@ -127,13 +127,29 @@ def parameters(arguments: ast.arguments) -> str:
 
 def packages(tree: ast.Module, image: str) -> frozenset[str]:
     """Those packages of the image that the source imports, anywhere."""
-    wanted: set[str] = set()
-    for node in ast.walk(tree):
+    return frozenset(KNOWN[image].modules.keys() & _imported(ast.walk(tree))) if image in KNOWN else frozenset()
+
+
+def imports(tree: ast.Module) -> frozenset[str]:
+    """The top-level modules that the source imports, but for those whose absence it is prepared for by a `try`."""
+    prepared = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try) and node.handlers
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    return frozenset(_imported(node for node in ast.walk(tree) if id(node) not in prepared))
+
+
+def _imported(nodes: Iterable[ast.AST]) -> set[str]:
+    modules: set[str] = set()
+    for node in nodes:
         if isinstance(node, ast.Import):
-            wanted |= {alias.name.partition(".")[0] for alias in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            wanted.add(node.module.partition(".")[0])
-    return frozenset(KNOWN[image].modules.keys() & wanted) if image in KNOWN else frozenset()
+            modules.add(node.module.partition(".")[0])
+    return modules
 
 
 def runs_what_it_is_given(tree: ast.Module) -> bool:

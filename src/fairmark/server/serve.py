@@ -5,10 +5,13 @@ import gc
 import logging
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fairmark.endpoints.chosen import only_listed
 from fairmark.evals.engine import Engine
+from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN
+from fairmark.sandbox.images import Images
 from fairmark.server.app import build
 from fairmark.serving import log
 from fairmark.serving.metrics import Metrics
@@ -69,6 +72,9 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
             tell(f"Fairmark serves on {url}")
             if not has_keys:
                 tell("There are no keys: every program on this machine may use it. fairmark keys create makes one.")
+            lacking = await asyncio.to_thread(what_graders_lack, home)
+            if lacking:
+                tell(lacking)
             log.event(logging.INFO, "started", url=url, keys=has_keys)
             gc.freeze()  # what is there now stays: nobody need look through it again
             await server.serve(sockets)
@@ -78,6 +84,14 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
             log.event(logging.INFO, "stopped")
     finally:
         await store.close()
+
+
+def what_graders_lack(home: Path) -> str | None:
+    """What to tell whoever starts a server whose python graders find no package to import."""
+    if Images(home).find(DEFAULT_TAG):
+        return None
+    base = KNOWN[BASE_TAG]
+    return f"python graders have the standard library only: {base.install} adds {', '.join(base.modules.values())}."
 
 
 async def _keep_house(store: Store) -> None:
