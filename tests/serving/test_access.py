@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
+from fairmark.errors import ApiError
 from fairmark.serving import access
 from fairmark.serving.access import Access, Headers, Visitor
-from fairmark.serving.wire import ApiError
 
 
 class Key(NamedTuple):
