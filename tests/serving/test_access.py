@@ -1,0 +1,190 @@
+"""Who is let in, without a server: keys, sessions, the open door of a machine's own, and how often a key may knock."""
+
+import asyncio
+from typing import NamedTuple
+
+import pytest
+
+from fairmark.errors import ApiError
+from fairmark.serving import access
+from fairmark.serving.access import Access, Headers, Visitor
+
+
+class Key(NamedTuple):
+    id: str
+    project: str
+
+
+class Kept:
+    """Keys or sessions by what a request brings, and how often somebody looked."""
+
+    def __init__(self, **kept: Key) -> None:
+        self.kept = kept
+        self.looked: list[str] = []
+
+    async def find(self, key: str) -> Key | None:
+        self.looked.append(key)
+        return self.kept.get(key)
+
+    async def any(self) -> bool:
+        return bool(self.kept)
+
+
+class Clock:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(access, "time", made)
+    return made
+
+
+def bearer(key: str) -> Headers:
+    return {b"authorization": b"Bearer " + key.encode()}
+
+
+def asking(access: Access, headers: Headers) -> Visitor | int:
+    """Who is let in, else the status that is answered."""
+    try:
+        return asyncio.run(access.visitor(headers))
+    except ApiError as error:
+        return error.status
+
+
+def project(visitor: Visitor | int) -> str:
+    assert isinstance(visitor, Visitor)
+    return visitor.project
+
+
+def door(keys: Kept, sessions: Kept | None = None, on_loopback: bool = True, per_minute: int = 0) -> Access:
+    return Access(keys, sessions or Kept(), on_loopback, per_minute)
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {b"authorization": b"Bearer fm-a"},
+        {b"authorization": b"bearer   fm-a  "},
+        {b"api-key": b"fm-a"},
+        {b"authorization": b"Bearer fm-unknown", b"api-key": b"fm-a"},
+    ],
+)
+def test_a_key_leads_to_its_project_in_openais_header_and_in_azures(headers: Headers) -> None:
+    keys = Kept(**{"fm-a": Key("1", "geo"), "fm-b": Key("2", "other")})
+    assert project(asking(door(keys), headers)) == "geo"
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {b"authorization": b"Bearer "},
+        {b"authorization": b"Basic fm-a"},
+        {b"authorization": b"fm-a"},
+        bearer("fm-x"),
+    ],
+)
+def test_where_there_are_keys_nobody_comes_in_without_one(headers: Headers) -> None:
+    assert asking(door(Kept(**{"fm-a": Key("1", "geo")})), headers) == 401
+
+
+@pytest.mark.usefixtures("clock")
+def test_without_any_key_everybody_on_this_machine_comes_in_and_nobody_from_elsewhere() -> None:
+    assert project(asking(door(Kept()), {b"host": b"localhost:8000"})) == "default"
+    assert asking(door(Kept(), on_loopback=False), {b"host": b"localhost:8000"}) == 401
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        (b"127.0.0.1:8000", None, None),
+        (b"[::1]:8000", None, None),
+        (b"[::1]", None, None),
+        (b"LOCALHOST", None, None),
+        (b"localhost:8000", b"http://localhost:8000", None),
+        (b"localhost:8000", b"http://localhost:9000", 403),  # another program's page
+        (b"localhost:8000", b"https://evil.example", 403),
+        (b"localhost:8000", b"null", 403),
+        (b"evil.example", None, 403),  # a page that has renamed itself to this machine's address
+        (b"localhost.evil.example:8000", None, 403),
+        (b"127.0.0.1.evil.example", None, 403),
+        (b"", None, 403),
+    ],
+)
+def test_a_web_page_of_another_site_cannot_use_the_open_door(
+    host: bytes, origin: bytes | None, status: int | None
+) -> None:
+    headers = {b"host": host, **({} if origin is None else {b"origin": origin})}
+    answer = asking(door(Kept()), headers)
+    assert (answer if isinstance(answer, int) else None) == status
+
+
+def test_a_revoked_key_works_for_two_more_seconds_and_no_longer(clock: Clock) -> None:
+    keys = Kept(**{"fm-a": Key("1", "geo"), "fm-b": Key("2", "other")})
+    way_in = door(keys)
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"
+    del keys.kept["fm-a"]
+    clock.now += 1.9
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"
+    assert keys.looked == ["fm-a"]
+    clock.now += 0.2
+    assert asking(way_in, bearer("fm-a")) == 401
+
+
+def test_the_first_key_closes_the_open_door_within_two_seconds(clock: Clock) -> None:
+    keys = Kept()
+    way_in = door(keys)
+    assert project(asking(way_in, {})) == "default"
+    keys.kept["fm-a"] = Key("1", "geo")
+    clock.now += 2.1
+    assert asking(way_in, {}) == 401
+
+
+@pytest.mark.usefixtures("clock")
+def test_somebody_who_tries_keys_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "REMEMBERED_AT_MOST", 10)
+    way_in = door(Kept(**{"fm-a": Key("1", "geo")}))
+    for number in range(100):
+        assert asking(way_in, bearer(f"fm-{number}")) == 401
+    assert len(way_in._found) <= 10
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"
+
+
+def test_a_key_may_knock_so_often_a_minute_however_it_comes_in(clock: Clock) -> None:
+    keys = Kept(**{"fm-a": Key("1", "geo"), "fm-b": Key("2", "geo")})
+    way_in = door(keys, Kept(session=Key("1", "geo")), per_minute=6)
+    by_key = asking(way_in, bearer("fm-a"))
+    by_session, _ = asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=session"}))
+    assert by_key is by_session
+    for _ in range(6):
+        by_session.knock()
+    with pytest.raises(ApiError) as refused:
+        by_session.knock()
+    assert (refused.value.status, refused.value.headers["retry-after"]) == (429, "11")
+    other = asking(way_in, bearer("fm-b"))
+    assert isinstance(other, Visitor)
+    other.knock()
+    clock.now += 10
+    by_session.knock()
+    with pytest.raises(ApiError):
+        by_session.knock()
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_session_is_for_pages_and_no_key_for_the_api() -> None:
+    way_in = door(Kept(**{"fm-a": Key("1", "geo")}), Kept(session=Key("1", "geo")))
+    cookie = {b"cookie": b"other=1; fairmark_session=session; more=2"}
+    visitor, session = asyncio.run(way_in.page_visitor(cookie))
+    assert (visitor.project, session) == ("geo", "session")
+    assert asking(way_in, cookie) == 401
+    assert asking(way_in, bearer("session")) == 401
+    with pytest.raises(ApiError, match="Sign in"):
+        asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=ended"}))
