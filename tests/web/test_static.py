@@ -8,7 +8,7 @@ import pytest
 STATIC = Path(__file__).with_name("static")
 
 
-@pytest.mark.parametrize("file", sorted(STATIC.glob("*.test.js")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(STATIC.rglob("*.test.js")), ids=lambda file: file.name)
 def test_the_module_does_what_its_tests_say(file: Path) -> None:
     # By itself, without the runner's processes: one file is one process anyway.
     done = subprocess.run(["node", file], capture_output=True, text=True, timeout=120, check=False)

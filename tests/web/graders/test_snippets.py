@@ -13,6 +13,7 @@ from fairmark.web.graders import snippets
 from fairmark.web.graders.snippets import Call
 from tests.server.client import EXACT, Server
 from tests.server.test_gate import make_key
+from tests.web.browser import in_thread
 from tests.web.conftest import Start
 
 BIN = Path(sys.executable).parent
@@ -135,7 +136,7 @@ def test_half_an_emoji_is_written_as_an_escape(server: Server, tmp_path: Path) -
 
 def test_with_keys_the_commands_take_the_key_from_the_environment(start: Start, tmp_path: Path) -> None:
     home = tmp_path / "keyed"
-    key = make_key(home)
+    key = in_thread(make_key, home)
     server = start(home=home)
     made = Call(EXACT, {"answer": "Paris"}, "Paris", server.url, needs_key=True)
     assert shell(snippets.curl(made), tmp_path, OPENAI_API_KEY=key)["reward"] == 1.0

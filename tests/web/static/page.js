@@ -1,5 +1,4 @@
 // A document outside of any browser, and the page's modules in it.
-import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -14,16 +13,6 @@ globalThis.Option = function Option(text, value) {
   return Object.assign(document.createElement("option"), { textContent: text, value });
 };
 
-/** Where a module is, in whichever room of the static folder. */
-function find(name, folder = STATIC) {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    const found = entry.isDirectory() ? entry.name !== "vendor" && find(name, path) : entry.name === name && path;
-    if (found) return found;
-  }
-  return null;
-}
-
 /** Shows a page of this HTML, with nothing left of the one before. Returns its window. */
 export function show(html, url = "http://localhost/") {
   const window = new Window({ url });
@@ -33,11 +22,9 @@ export function show(html, url = "http://localhost/") {
   return window;
 }
 
-/** Runs a module in the page that is shown, as if the page had asked for it. Returns what it exports. */
+/** Runs a module of the static folder in the page that is shown, as if the page had asked for it. Returns what it exports. */
 export async function load(name) {
-  const path = find(name);
-  if (!path) throw new Error(`${name}: there is no such module below ${STATIC}`);
-  return import(`${pathToFileURL(path)}?page=${pages}`);
+  return import(`${pathToFileURL(join(STATIC, name))}?page=${pages}`);
 }
 
 /** What somebody does at an element. */

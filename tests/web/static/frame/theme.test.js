@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { load, show } from "./page.js";
+import { load, show } from "../page.js";
 
 for (const [kept, shown] of [["dark", "dark"], ["light", "light"], ["puce", undefined], [null, undefined]]) {
   test(`the colours where ${kept} is kept`, async () => {
     show("");
     if (kept) localStorage.setItem("fairmark-theme", kept);
-    await load("theme.js");
+    await load("frame/theme.js");
     assert.equal(document.documentElement.dataset.theme, shown);
   });
 }
@@ -16,6 +16,6 @@ test("a browser that keeps nothing shows the system's colours", async () => {
   localStorage.getItem = () => {
     throw new Error("forbidden");
   };
-  await load("theme.js");
+  await load("frame/theme.js");
   assert.equal(document.documentElement.dataset.theme, undefined);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fire, load, show } from "./page.js";
+import { fire, load, show } from "../page.js";
 
 const PAGE = `<form id="filter"><input name="q"><input type="radio" name="status" value=""><input type="radio" name="status" value="fail"></form>
   <a rel="next" href="#next">next</a><a rel="prev" href="#prev">previous</a><textarea></textarea>
@@ -22,7 +22,7 @@ async function open(html = PAGE, url = "http://localhost/evals/e/runs/r") {
     }
   };
   globalThis.htmx = { ajax: (method, path, { target }) => asked.push([method, path, target]) };
-  await load("run.js");
+  await load("runs/runs.js");
   return { streams, asked };
 }
 const hear = (stream, kind, data) => stream.dispatchEvent(Object.assign(new globalThis.MessageEvent(kind, { data })));

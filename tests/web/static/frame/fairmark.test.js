@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { mock } from "node:test";
-import { fire, load, show } from "./page.js";
+import { fire, load, show } from "../page.js";
 
 const PAGE = `<meta name="csrf-token" content="a token"><div data-toasts></div>
   <button data-theme-toggle>Dark</button> <button data-copy="fm-key">Copy</button>
@@ -10,7 +10,7 @@ const toasts = () => [...document.querySelectorAll("[data-toast]")].map((each) =
 
 async function open() {
   show(PAGE);
-  return load("fairmark.js");
+  return load("frame/fairmark.js");
 }
 
 test("errors are told in the server's words, else by their status, else as a server that is gone", async () => {

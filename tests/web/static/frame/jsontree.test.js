@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { load } from "./page.js";
+import { load } from "../page.js";
 
-const { isObject, locate, number, parse, steps, write, written } = await load("jsontree.js");
+const { isObject, locate, number, parse, steps, write, written } = await load("frame/jsontree.js");
 // Numbers keep their writing only where the engine can do it; Chromium can, and old versions of Node cannot.
 const remembers = { skip: !JSON.rawJSON && "this Node has no JSON.rawJSON" };
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { load } from "./page.js";
+import { load } from "../page.js";
 
-const { pack, unpack } = await load("sharing.js");
+const { pack, unpack } = await load("graders/sharing.js");
 
 for (const value of [null, 0, "", "Grüße, 世界 🎉", { grader: '{"type": "string_check"}', payloads: [["{}", "Paris"], ["{}", { json: "[]" }]] }]) {
   test(`${JSON.stringify(value)} comes back`, async () => assert.deepEqual(await unpack(await pack(value)), value));

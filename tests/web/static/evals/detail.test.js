@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fire, load, show } from "./page.js";
+import { fire, load, show } from "../page.js";
 
 const BOXES = ["a", "b", "c"].map((name) => `<input type="checkbox" name="run" value="${name}">`).join("");
 
@@ -8,7 +8,7 @@ async function open() {
   show(`<form data-compare>${BOXES}<input name="other" type="checkbox"><p data-compare-hint></p><button data-compare-button>Compare</button></form>
     <button data-delete-run="/runs/a/delete" data-name="<b>first</b>">Delete</button>
     <dialog id="delete-run"><form><b data-delete-name></b></form></dialog>`);
-  await load("eval.js");
+  await load("evals/detail.js");
 }
 const box = (name) => document.querySelector(`[value="${name}"]`);
 const chosen = () => [...document.querySelectorAll("[name=run]")].filter((each) => each.checked).map((each) => each.value);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { load, show } from "./page.js";
+import { load, show } from "../page.js";
 
 show("");
-const { check, place, placed } = await load("checking.js");
+const { check, place, placed } = await load("graders/checking.js");
 const TEXT = '{\n  "type": "string_check",\n  "name": 5\n}';
 const at = (text, { from, to }) => text.slice(from, to);
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fire, load, show, type } from "./page.js";
+import { fire, load, show, type } from "../page.js";
 
 const field = (path, widget, control, more = "") =>
   `<div class="field" data-path="${path}" data-widget="${widget}" ${more}>${control}<div data-problems-at="${path}"></div></div>`;
@@ -22,7 +22,7 @@ const NAMES = ["name", "operation", "range", "pass_threshold"];
 
 async function open(grader, { readOnly = false } = {}) {
   show(FORM);
-  const { mountForm } = await load("form.js");
+  const { mountForm } = await load("graders/form.js");
   const changes = [];
   const form = mountForm(document.querySelector("form"), { names: NAMES, readOnly, onChange: () => changes.push(1) });
   form.set(grader);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { load, show } from "./page.js";
+import { load, show } from "../page.js";
 
 const ROW = (key, value) => `<li data-pair><input name="key" value="${key}"><input name="value" value="${value}"><button data-pair-remove>x</button></li>`;
 
 async function open(most, ...rows) {
   show(`<div data-pairs="${most}"><ul data-pairs-rows>${rows.map((row) => ROW(...row)).join("")}</ul><button data-pair-add>Add</button></div>`);
-  await load("pairs.js");
+  await load("frame/pairs.js");
 }
 const add = () => document.querySelector("[data-pair-add]");
 const remove = (at) => document.querySelectorAll("[data-pair-remove]")[at].click();
