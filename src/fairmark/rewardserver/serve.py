@@ -1,6 +1,5 @@
 """The reward server as a process: sockets, and a graceful end."""
 
-import socket
 from collections.abc import Callable
 
 from fairmark.rewardserver.app import RewardApp, by_path
@@ -25,19 +24,9 @@ def serve(
         url = url_of(sockets[0])
         app = RewardApp(served, key, given.max_body_mb * 1_000_000)
         lines = [f"  {url}/{word}  {spec.name} ({spec.type})" for word, spec in served.items()]
-        server = _Server(config(app, given.request_timeout_s))
+        server = Server(config(app, given.request_timeout_s))
         server.on_start = lambda: tell("\n".join([f"Fairmark scores on {url}", *lines]))
         server.run(sockets)
     finally:
         for each in sockets:
             each.close()
-
-
-class _Server(Server):
-    """The server's, which says when it listens."""
-
-    on_start: Callable[[], None]
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.on_start()  # not before: whoever reads it may stop us at once

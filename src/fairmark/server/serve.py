@@ -69,14 +69,18 @@ async def _serve(sockets: list[socket.socket], given: Settings, tell: Callable[[
         keeper = asyncio.create_task(_keep_house(store))
         try:
             url = url_of(sockets[0])
-            tell(f"Fairmark serves on {url}")
-            if not has_keys:
-                tell("There are no keys: every program on this machine may use it. fairmark keys create makes one.")
             lacking = await asyncio.to_thread(what_graders_lack, home)
-            if lacking:
-                tell(lacking)
-            log.event(logging.INFO, "started", url=url, keys=has_keys)
-            gc.freeze()  # what is there now stays: nobody need look through it again
+
+            def greet() -> None:
+                tell(f"Fairmark serves on {url}")
+                if not has_keys:
+                    tell("There are no keys: every program on this machine may use it. fairmark keys create makes one.")
+                if lacking:
+                    tell(lacking)
+                log.event(logging.INFO, "started", url=url, keys=has_keys)
+                gc.freeze()  # what is there now stays: nobody need look through it again
+
+            server.on_start = greet
             await server.serve(sockets)
         finally:
             keeper.cancel()

@@ -5,7 +5,7 @@ import contextlib
 import ipaddress
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any
 
@@ -94,6 +94,13 @@ class Server(uvicorn.Server):
 
     stopping: asyncio.Event | None = None
     """Set before requests in flight are waited for."""
+    on_start: Callable[[], None] | None = None
+    """Called when it listens and hears signals, not before: whoever reads what it says may stop us at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.on_start is not None:
+            self.on_start()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
