@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -18,7 +19,8 @@ import pytest
 import fairmark
 from fairmark.sandbox import bubblewrap
 from fairmark.sandbox import pool as pools
-from fairmark.sandbox.base import Outcome
+from fairmark.sandbox.base import Outcome, Program
+from fairmark.sandbox.zygotes import Zygote
 from tests.sandbox.pools import children, grade, is_running, opened, program, rewards, runners_of, until, zygote_of
 from tests.sandbox.users import CHECKOUT, USERS, User, environment, home_of, run_as
 
@@ -191,6 +193,35 @@ def test_different_profiles_leave_a_bounded_number_of_zygotes() -> None:
                 wanted = replace(program(GOOD), packages=frozenset({package}))
                 assert await rewards(pool, wanted, {}) == [0.5]
                 assert len(backend._zygotes) <= bubblewrap.MAX_ZYGOTES
+
+    asyncio.run(run())
+
+
+def test_a_zygote_that_forks_for_somebody_is_not_stopped_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy: list[bool] = []
+    order = Zygote._order
+
+    async def watched(zygote: Zygote, wanted: Program) -> tuple[socket.socket, int]:
+        busy.append(zygote.is_busy)
+        return await order(zygote, wanted)
+
+    async def run() -> None:
+        async with opened() as pool:
+            assert await rewards(pool, program(GOOD), {}) == [0.5]
+
+    monkeypatch.setattr(Zygote, "_order", watched)
+    asyncio.run(run())
+    assert busy == [True, True]  # for the probe, and for the program
+
+
+def test_closing_while_the_first_zygote_starts_leaves_no_process() -> None:
+    async def run() -> None:
+        before = set(children(os.getpid()))
+        async with opened() as pool:
+            waiting = asyncio.create_task(grade(pool, program(GOOD)))
+            await until(lambda: set(children(os.getpid())) > before)
+        await asyncio.gather(waiting, return_exceptions=True)
+        await until(lambda: set(children(os.getpid())) <= before)
 
     asyncio.run(run())
 

@@ -1,10 +1,12 @@
 """A zygote from outside: bubblewrap around an interpreter that has a profile's packages imported and forks runners."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -61,6 +63,7 @@ class Zygote:
         self._filter = seccomp_filter
         self._numbers = itertools.count()
         self._orders = asyncio.Semaphore(ORDERS_AT_ONCE)
+        self._starting = 0
         self._runners: WeakSet[Runner] = WeakSet()
 
     @classmethod
@@ -97,6 +100,9 @@ class Zygote:
                 ready = await loop.sock_recv(ours, 65536)
         except (TimeoutError, OSError):
             ready = b""
+        except BaseException:
+            zygote.stop()
+            raise
         if not ready:
             told = zygote.stop()
             raise CannotIsolate(f"The sandbox did not start: {told}." if told else "The sandbox did not start.")
@@ -108,13 +114,17 @@ class Zygote:
 
     @property
     def is_busy(self) -> bool:
-        return any(runner.is_working for runner in self._runners)
+        return self._starting > 0 or any(runner.is_working for runner in self._runners)
 
     async def spawn(self, program: Program) -> Runner:
         """A fresh runner with the program loaded. Raises RunnerGone."""
-        async with self._orders:
-            channel, handle = await self._order(program)
-        runner = await Runner.start(program, channel, ForeignProcess(handle))
+        self._starting += 1
+        try:
+            async with self._orders:
+                channel, handle = await self._order(program)
+            runner = await Runner.start(program, channel, ForeignProcess(handle))
+        finally:
+            self._starting -= 1
         self._runners.add(runner)
         return runner
 
@@ -138,12 +148,28 @@ class Zygote:
     def stop(self) -> str:
         """End it and all its runners; gives what bubblewrap complained about."""
         self._control.close()
-        self._process.kill()
-        told = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr else ""
-        if self._process.stderr:
-            self._process.stderr.close()
+        _kill_with_children(self._process)
         self._process.wait()
-        return told
+        if self._process.stderr is None:
+            return ""
+        with self._process.stderr as stderr:
+            os.set_blocking(stderr.fileno(), False)  # should anybody else still hold it, he is not waited for
+            return (stderr.read() or b"").decode(errors="replace").strip()
+
+
+def _kill_with_children(process: "subprocess.Popen[bytes]") -> None:
+    """A bubblewrap that is killed while it still prepares its child leaves that behind, waiting for it for ever."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # from here on it makes no more
+        try:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        except OSError:  # a kernel that does not tell
+            children = []
+        for child in map(int, children):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+    process.kill()
 
 
 async def _receive_handle(channel: socket.socket) -> int:
