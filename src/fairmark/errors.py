@@ -88,10 +88,12 @@ class Unanswered(FairmarkError):
     """A server that was asked over HTTP gave no answer that can be used. Whoever asked says who it was, and which flag
     that sets."""
 
-    def __init__(self, why: str, *, late: bool = False) -> None:
+    def __init__(self, why: str, *, late: bool = False, reached: bool = True) -> None:
         super().__init__(why)
         self.late = late
         """Whether it was the time that ran out."""
+        self.reached = reached
+        """Whether there was a connection at all; if not, the address may be wrong."""
 
 
 class AnswerTooLarge(FairmarkError):

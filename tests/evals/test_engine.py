@@ -2,7 +2,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -549,10 +549,10 @@ async def test_what_breaks_while_runs_are_looked_for_does_not_end_the_engine(
 ) -> None:
     real, failures = store.runs.claim, iter([StoreUnavailable("gone"), RuntimeError("a bug")])
 
-    async def claim() -> Run | None:
+    async def claim(but_not: Collection[str]) -> Run | None:
         for failure in failures:
             raise failure
-        return await real()
+        return await real(but_not)
 
     monkeypatch.setattr(store.runs, "claim", claim)
     with caplog.at_level(logging.WARNING):

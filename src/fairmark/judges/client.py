@@ -1,5 +1,6 @@
 """Asks models over HTTP: which turn a question has, what an answer means, how a failure is told."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,7 +69,7 @@ class Client:
         self._terms = Terms(settings.judge_retries + 1, settings.judge_timeout_s, settings.judge_deadline_s, MOST_BYTES)
         self._places: dict[str, Place] = {}
         self._addresses: dict[tuple[str, str], tuple[URL, str | None]] = {}
-        self._http = Http(_connector, FairSlots(16 * most, spare=most, per_owner=4 * most), unpack=True)
+        self._http = Http(connector, FairSlots(16 * most, spare=most, per_owner=4 * most), unpack=True)
 
     async def post(self, model: Model, path: str, body: dict[str, Any], tab: Tab) -> dict[str, Any]:
         """The JSON answer. Raises JudgeFailed: Rejected where no retry helps, JudgeTimedOut where it took too long."""
@@ -91,7 +92,8 @@ class Client:
         try:
             reply = await self._http.ask(place, self._terms, tab, request, read, expected)
         except Unanswered as failure:
-            raise (JudgeTimedOut if failure.late else JudgeFailed)(f"{model.name}: {failure}") from None
+            told = f"{model.name}: {failure}{'' if failure.reached else _where(provider)}"
+            raise (JudgeTimedOut if failure.late else JudgeFailed)(told) from None
         except AnswerTooLarge as failure:
             raise JudgeFailed(f"{model.name}: {failure}") from None
         if expected:
@@ -119,7 +121,7 @@ class Client:
         await self._http.close()
 
 
-def _connector() -> aiohttp.TCPConnector:
+def connector() -> aiohttp.TCPConnector:
     # Our gates limit what is under way; a second limit here would only hide it.
     return aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30)
 
@@ -151,13 +153,40 @@ def _understood(model: Model, provider: Provider, answer: Answer) -> dict[str, A
     shown = jsontext.shorten(provider.hide(" ".join(said.split())), 300)
     if status == 200:
         kind = provider.hide(answer.headers.get("Content-Type", "no content type"))
-        raise Retry(f"the server answered 200 with {kind} that is not a JSON object: {jsontext.quote(shown)}.")
+        told = f"the server answered 200 with {kind} that is not a JSON object: {jsontext.quote(shown)}."
+        raise Retry(told + hint(provider, status))
     told = f"the server answered {status}: {shown or 'nothing'}"
     if status in RETRIED and not (isinstance(error, dict) and error.get("code") == "insufficient_quota"):
         raise Retry(told, answer.headers, too_much=status == 429, lives=status == 429)
     if 300 <= status < 400:
         told = f"the server answered {status} and points elsewhere; redirects are not followed."
+    told += hint(provider, status, said)
     raise Rejected(f"{model.name}: {told}", status, error if isinstance(error, dict) else {})
+
+
+def hint(provider: Provider, status: int, said: str = "") -> str:
+    """What is likely wrong with the settings where a server answers so, as more sentences; nothing where it is not
+    likely."""
+    if not provider.url_from:
+        return ""
+    url, asked_at = provider.base_url.rstrip("/"), _where(provider)
+    if status in (401, 403):
+        if not provider.key_from:
+            return f"{asked_at} No key is configured for it: name the variable that has it in key_env."
+        is_set = "is not set" if not provider.secrets else "may be wrong, or for another server"
+        return f"{asked_at} The key {provider.key_from} {is_set}."
+    if status == 400 and "plain HTTP request" in said:
+        return f"{asked_at} It speaks TLS: its address begins with https://."
+    if status in (200, 404, 405) and provider.kind == "openai" and not re.search(r"/v\d", url) and "model" not in said:
+        return f"{asked_at} The path of that address has no /v1; most servers have it: try {url}/v1."
+    return ""
+
+
+def _where(provider: Provider) -> str:
+    """Where the server was asked, and who says so."""
+    if not provider.url_from:
+        return ""
+    return f" It was asked at {provider.base_url} ({provider.url_from})."
 
 
 def usage_of(reply: dict[str, Any]) -> Usage:

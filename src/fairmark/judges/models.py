@@ -45,6 +45,10 @@ class Provider:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values that must stand in no message and no log."""
     api_version: str = AZURE_VERSION
+    url_from: str = ""
+    """Where the address was set, for messages: OPENAI_BASE_URL, `fairmark.toml: providers.house.base_url`."""
+    key_from: str = ""
+    """The variable that has its key, or should have."""
 
     @property
     def is_openai(self) -> bool:
@@ -222,7 +226,8 @@ def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[str, Pro
             if environment.get(variable):
                 headers[header] = environment[variable]
         base = _checked_url("OPENAI_BASE_URL", url or OPENAI_URL)
-        yield "openai", Provider("openai", base, headers=headers, secrets=(key,) if key else ())
+        provider = Provider("openai", base, headers=headers, secrets=(key,) if key else ())
+        yield "openai", replace(provider, url_from="OPENAI_BASE_URL", key_from="OPENAI_API_KEY")
     endpoint = environment.get("AZURE_OPENAI_ENDPOINT")
     if endpoint:
         key, token = _secret(environment, "AZURE_OPENAI_API_KEY"), _secret(environment, "AZURE_OPENAI_AD_TOKEN")
@@ -230,7 +235,8 @@ def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[str, Pro
         version = environment.get("OPENAI_API_VERSION") or AZURE_VERSION
         secrets = tuple(secret for secret in (key, token) if secret)
         base = _checked_url("AZURE_OPENAI_ENDPOINT", endpoint)
-        yield "azure", Provider("azure", base, "azure", headers, secrets, version)
+        variable = "AZURE_OPENAI_AD_TOKEN" if token and not key else "AZURE_OPENAI_API_KEY"
+        yield "azure", Provider("azure", base, "azure", headers, secrets, version, "AZURE_OPENAI_ENDPOINT", variable)
 
 
 def _secret(environment: Mapping[str, str], variable: str) -> str:
@@ -289,7 +295,8 @@ def _provider(where: str, name: str, table: dict[str, Any], environment: Mapping
         if any(used.values()) or _SECRET_HEADER.search(header):
             secrets += filter(None, (filled, *used.values()))
     base = _checked_url(f"{where}.base_url", table["base_url"])
-    return Provider(name, base, kind, headers, tuple(secrets), table.get("api_version", AZURE_VERSION))
+    version = table.get("api_version", AZURE_VERSION)
+    return Provider(name, base, kind, headers, tuple(secrets), version, f"{where}.base_url", variable or "")
 
 
 _MODEL_KEYS: dict[str, type | tuple[type, ...]] = {

@@ -56,6 +56,7 @@ class Retry(Exception):  # a message between two methods, not an error
         too_much: bool = False,
         lives: bool = False,
         late: bool = False,
+        reached: bool = True,
     ) -> None:
         """`headers`: those of the answer, which may ask for a pause. `too_much`: others should hold back as well.
         `lives`: it is no sign of a dead server."""
@@ -64,6 +65,7 @@ class Retry(Exception):  # a message between two methods, not an error
         self.too_much = too_much or self.pause_s is not None
         self.lives = lives
         self.late = late
+        self.reached = reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +225,10 @@ class Http:
             raise Retry(f"no answer within {whole_s:g} s.", late=True) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             why = hidden(f"{why_it_failed(error)}.", sent.secrets)
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
             if will_not_pass(error):
-                raise Unanswered(why) from None
-            raise Retry(why) from None
+                raise Unanswered(why, reached=reached) from None
+            raise Retry(why, reached=reached) from None
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -275,5 +278,5 @@ def _pause_s(retry: Retry, tries: int, terms: Terms, effort: Effort) -> float:
         pause_s = retry.pause_s + random.uniform(0.0, 0.1)
     if tries >= terms.attempts or pause_s >= effort.left_s(terms.deadline_s):
         more = f" It was asked {tries} times." if tries > 1 else ""
-        raise Unanswered(f"{retry}{more}", late=retry.late) from None
+        raise Unanswered(f"{retry}{more}", late=retry.late, reached=retry.reached) from None
     return pause_s

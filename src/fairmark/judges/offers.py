@@ -1,0 +1,88 @@
+"""Which models a provider offers, by asking it. What it said is remembered for a while."""
+
+import asyncio
+import time
+from typing import Any
+
+from yarl import URL
+
+from fairmark import jsontext
+from fairmark.errors import AnswerTooLarge, Unanswered
+from fairmark.judges.client import connector, hint, proxy_for
+from fairmark.judges.models import LOCAL, Provider, Registry
+from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
+from fairmark.outbound.limits import Gate
+from fairmark.outbound.secrets import hidden
+from fairmark.work.fair import FairSlots
+
+REMEMBERED_S = 300.0
+FAILURE_REMEMBERED_S = 15.0
+TERMS = Terms(attempts=1, attempt_s=5.0, deadline_s=5.0, most_bytes=4_000_000)
+
+
+class Offers:
+    """Asks providers for their lists of models, each once at a time. Lives on one event loop."""
+
+    def __init__(self) -> None:
+        self._http = Http(connector, FairSlots(16), unpack=True)
+        self._asked: dict[str, tuple[float, asyncio.Task[list[str]]]] = {}
+
+    async def of(self, provider: Provider) -> list[str]:
+        """The names, as the provider spells them. Raises Unanswered where it does not tell."""
+        until, asking = self._asked.get(provider.base_url, (0.0, None))
+        if asking is None or time.monotonic() >= until:
+            asking = asyncio.create_task(self._ask(provider))
+            asking.add_done_callback(lambda task: self._remember(provider, task))
+            self._asked[provider.base_url] = (time.monotonic() + REMEMBERED_S, asking)
+        return await asyncio.shield(asking)
+
+    async def names(self, registry: Registry) -> dict[str, str]:
+        """Name -> provider, of all that graders may name because a provider offers them. Providers that do not tell are
+        left out, as are Azure's, whose names are those of the user's deployments."""
+        providers = [each for each in registry.providers.values() if each.kind == "openai" and each.name != LOCAL]
+        answers = await asyncio.gather(*map(self.of, providers), return_exceptions=True)
+        offered: dict[str, str] = {}
+        for provider, names in zip(providers, answers, strict=True):
+            if isinstance(names, Unanswered):
+                continue
+            if isinstance(names, BaseException):
+                raise names
+            prefix = "" if provider is registry.default else f"{provider.name}/"
+            offered |= {f"{prefix}{name}": provider.name for name in names}
+        return offered
+
+    def _remember(self, provider: Provider, task: "asyncio.Task[list[str]]") -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._asked[provider.base_url] = (time.monotonic() + FAILURE_REMEMBERED_S, task)
+
+    async def _ask(self, provider: Provider) -> list[str]:
+        url = provider.models_url
+
+        async def request() -> Request:
+            return Request(URL(url, encoded=True), None, provider.headers, proxy_for(url), provider.secrets)
+
+        def read(answer: Answer) -> list[str]:
+            names = _names(answer.data) if answer.status == 200 else None
+            if names is None:
+                raise Retry(f"{url} answered {answer.status} without a list of models.{hint(provider, answer.status)}")
+            return names
+
+        try:
+            return await self._http.ask(Place(provider.name, Gate(1)), TERMS, Effort(), request, read)
+        except AnswerTooLarge as failure:
+            raise Unanswered(hidden(f"{url}: {failure}", provider.secrets)) from None
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+def _names(data: bytes) -> list[str] | None:
+    try:
+        reply: Any = jsontext.decode(data)
+    except jsontext.NotJson:
+        return None
+    listed = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        return None
+    names = [each.get("id") for each in listed if isinstance(each, dict)]
+    return [name for name in names if isinstance(name, str) and name]
