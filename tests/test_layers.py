@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 ROOMS = """
     jsontext errors outfile refusals row references settings text metrics spec judgement result
     work outbound apart judges endpoints sandbox context graders plugin parse
-    store registry run  client data evaluation  evals serving rewardserver web server cli
+    store registry run  client data evaluation  evals serving rewardserver web server cli __main__
 """.split()
 ROOMS.insert(ROOMS.index("client"), "")
 # What the kinds share; the other modules of graders/ are kinds.

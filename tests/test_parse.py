@@ -66,7 +66,7 @@ def problems(grader: Any) -> list[str]:
             {"type": "text_similarity", "input": "i", "reference": "r", "evaluation": "rouge"},
             [
                 '$.evaluation: unknown evaluation_metric "rouge". Use one of: fuzzy_match, bleu, gleu, meteor, cosine, '
-                "rouge_1, rouge_2, rouge_3, rouge_4, rouge_5, rouge_l."
+                "rouge_1, rouge_2, rouge_3, rouge_4, rouge_5, rouge_l. Did you mean rouge_l?"
             ],
         ),
     ],
@@ -159,3 +159,22 @@ def test_a_long_grader_is_read_beside_others_on_an_event_loop() -> None:
     assert asyncio.run(turns_of_others(aparse(grader))) > 100
     assert asyncio.run(turns_of_others(avalidate(json.dumps(grader)))) > 100
     assert asyncio.run(turns_of_others(aparse(CHECK))) < 5
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"type": "string_chek"}, "Did you mean string_check?"),
+        ({"operation": "Like"}, "Did you mean like?"),
+        ({"operation": "equals"}, "Use one of: eq, ne, like, ilike."),
+        ({"type": "text_similarity", "evaluation_metric": "rougel"}, "Did you mean rouge_l?"),
+        ({"pass_threshold": 80}, None),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(change: dict[str, Any], says: str | None) -> None:
+    given = {"type": "string_check", "input": "a", "reference": "b", "operation": "eq", **change}
+    checked = fairmark.validate(given)
+    if says is None:
+        assert checked.warnings == ["$.pass_threshold: 80 is outside the range 0 to 1."]
+    else:
+        assert [problem.message.endswith(says) for problem in checked.errors] == [True]

@@ -69,3 +69,18 @@ def test_the_data_folder_is_the_home_or_the_users_own(monkeypatch: pytest.Monkey
 
 def test_a_file_that_may_not_be_looked_at_is_no_file(tmp_path: Path) -> None:
     assert read(tmp_path, {}) == Settings()  # a folder of that name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("judge_timeot_s = 5", "judge_timeot_s: unknown. Did you mean judge_timeout_s? There are: home, sandbox, "),
+        ("[modles.x]\na = 1", "modles: unknown. Did you mean models? There are: home, "),
+        ("colour = 1", "colour: unknown. There are: home, "),
+    ],
+)
+def test_an_unknown_key_of_the_file_is_told(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "fairmark.toml").write_text(text)
+    with pytest.raises(InvalidSettings) as failure:
+        read(tmp_path / "fairmark.toml", {})
+    assert str(failure.value).startswith(f"{tmp_path}/fairmark.toml: {message}")

@@ -11,6 +11,7 @@ from fairmark.result import Result
 from fairmark.run import agrade, agrade_many, agrade_stream, grade, grade_many, grade_stream
 
 if TYPE_CHECKING:
+    from fairmark import metrics as metrics
     from fairmark.client import AsyncClient, Client
     from fairmark.evaluation import evaluate
     from fairmark.judges.fake import FakeAnswer, FakeJudge

@@ -1,6 +1,8 @@
 """JSON in and out: one strict reader, one writer, and words for what a value is."""
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -21,7 +23,7 @@ def decode(text: str | bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise NotJson("it is nested too deeply") from None
+        raise NotJson(_too_deep(text)) from None
     except (msgspec.MsgspecError, UnicodeError):
         return _decode_slowly(text)
 
@@ -38,11 +40,39 @@ def _decode_slowly(text: str | bytes) -> Any:
     except UnicodeDecodeError as error:
         raise NotJson(f"byte {error.start + 1} is not UTF-8") from None
     except RecursionError:
-        raise NotJson("it is nested too deeply") from None
+        raise NotJson(_too_deep(text)) from None
     except ValueError as error:
         if isinstance(error, NotJson):
             raise
         raise NotJson("it holds a number of more than 4300 digits") from None
+
+
+_DEPTH = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|\n', re.DOTALL)
+
+
+def _too_deep(text: str | bytes) -> str:
+    """Where a text of several lines is nested deeper than any should be."""
+    content = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    depth, line = 0, 1
+    for mark in _DEPTH.finditer(content):
+        sign = mark[0]
+        if sign in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                break
+        elif sign in b"]}":
+            depth -= 1
+        else:
+            line += sign.count(b"\n")
+    return f"it is nested too deeply at line {line}" if line > 1 else "it is nested too deeply"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` Did you mean eq?`, for the end of a message about a name that nobody knows; "" where none is like it."""
+    from difflib import get_close_matches  # mistakes are rare
+
+    near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _refuse_constant(name: str) -> Any:

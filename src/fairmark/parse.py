@@ -170,7 +170,10 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
             return [Problem(path, f"missing. {_wanted(spec_class, name)}".rstrip(), "missing_required_parameter")]
         case "literal_error":
             shown = jsontext.quote(found) if isinstance(found, str) else jsontext.describe(found)
-            return [Problem(path, f"unknown {name} {shown}. {_wanted(spec_class, name)}")]
+            wanted = _wanted(spec_class, name)
+            options = wanted.removeprefix("Use one of: ").rstrip(".").split(", ")
+            near = jsontext.nearest(found, options) if isinstance(found, str) else ""
+            return [Problem(path, f"unknown {name} {shown}. {wanted}{near}")]
         case "value_error" | "assertion_error":
             error = details["ctx"]["error"]
             if isinstance(error, InvalidGrader):

@@ -10,6 +10,8 @@ from fairmark import jsontext
 from fairmark.errors import FairmarkError
 
 FILE = "fairmark.toml"
+TABLES = ("providers", "models", "aliases")
+"""What stands in the file besides single settings; whoever needs a table reads it."""
 
 
 class InvalidSettings(FairmarkError, ValueError):
@@ -88,6 +90,11 @@ def read_tables(file: Path) -> dict[str, Any]:
 
 def read(file: Path, environment: dict[str, str]) -> Settings:
     table = read_tables(file)
+    known = [field.name for field in fields(Settings)] + list(TABLES)
+    for name in table:
+        if name not in known:
+            near = jsontext.nearest(name, known)
+            raise InvalidSettings(f"{file}: {name}: unknown.{near} There are: {', '.join(known)}.")
     given = {name: (f"{file}: {name}", value) for name, value in table.items() if not isinstance(value, dict)}
     types = get_type_hints(Settings)
     for field in fields(Settings):

@@ -171,6 +171,24 @@ def test_an_existing_results_file_is_not_replaced_unasked(fairmark: Run, tmp_pat
     assert len(lines(out)) == 24
 
 
+@pytest.mark.parametrize("fail_under", ["50", "-0.1", "1.01", "nan"])
+def test_a_limit_that_no_pass_rate_can_reach_is_told(fairmark: Run, fail_under: str) -> None:
+    done = fairmark("eval", *CAPITALS, "--fail-under", fail_under)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"--fail-under: found {fail_under}. The pass rate of exact is from 0 to 1.\n"
+
+
+def test_the_summary_as_json_and_none_at_all(fairmark: Run, tmp_path: Path) -> None:
+    source = data(tmp_path / "d.jsonl")
+    summary = json.loads(fairmark("eval", source, "--grader", EXACT, "--json").stdout)
+    assert summary["rows"] == 10
+    exact = summary["graders"]["exact"]
+    assert (exact["mean"], exact["pass_rate"], exact["passed"], exact["failed"], exact["errors"]) == (0.8, 0.8, 8, 2, 0)
+    assert exact["warnings"] == []
+    done = fairmark("eval", source, "--grader", EXACT, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_an_answer_under_the_wrong_key_is_no_plain_zero(fairmark: Run, tmp_path: Path) -> None:
     source, out = tmp_path / "d.jsonl", tmp_path / "out.jsonl"
     wrapped, flat = {"item": {"a": "1"}, "response": "1"}, {"a": "2", "response": "2"}

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,13 @@ def test_a_wrong_call_is_exit_code_2_with_usage(fairmark: Run, arguments: list[s
     done = fairmark(*arguments)
     assert done.returncode == 2
     assert "Usage: fairmark" in done.stderr
+
+
+def test_the_package_can_be_run_as_the_command(fairmark: Run) -> None:
+    done = subprocess.run([sys.executable, "-m", "fairmark", "-V"], capture_output=True, text=True, check=True)
+    assert done.stdout == fairmark("--version").stdout == f"fairmark {package.__version__}\n"
+
+
+def test_a_shell_can_complete_commands(fairmark: Run) -> None:
+    asked = {"_FAIRMARK_COMPLETE": "complete_bash", "COMP_WORDS": "fairmark vali", "COMP_CWORD": "1"}
+    assert fairmark(env=asked).stdout.split() == ["validate"]

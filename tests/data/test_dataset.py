@@ -108,3 +108,29 @@ def test_the_share_that_was_read_grows_to_one(tmp_path: Path) -> None:
     assert 0 < shares[0] < 0.5 < shares[-1] <= 1
     assert data.share_read == 1.0
     assert DataFile("-").share_read is None
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "says"),
+    [
+        (b"PAR1\x15\x04", "rows.parquet", "it is a Parquet file. Rows come as JSONL"),
+        (b"PK\x03\x04\x14", "rows.xlsx", "it is an Excel workbook or a zip archive. Rows come as"),
+        (b"\x1f\x8b\x08\x00", "rows.jsonl.gz", "it is compressed by gzip. Rows come as"),
+        (b"PAR1\x15\x04", "rows.csv", "it is a Parquet file."),
+        (b"question;answer\n1;2\n", "rows.csv", "its columns are separated by semicolons. Write it with commas"),
+        (b"question\tanswer\n1\t2\n", "rows.csv", "its columns are separated by tabs. Write it with commas"),
+    ],
+)
+def test_a_file_of_another_format_is_named(tmp_path: Path, content: bytes, name: str, says: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InvalidData) as failure:
+        list(DataFile(str(path)))
+    assert str(failure.value).startswith(f"{path}: {says}")
+
+
+def test_an_array_that_is_nested_without_end_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('[\n{"a": "[["},\n' + "[" * 100_000)
+    with pytest.raises(InvalidData, match="not a JSON array: it is nested too deeply at line 3"):
+        list(DataFile(str(path)))

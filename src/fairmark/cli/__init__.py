@@ -12,7 +12,6 @@ from fairmark.errors import FairmarkError, NotNow
 app = typer.Typer(
     name="fairmark",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,7 +39,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _fairmark(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(False, "--version", "-V", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Grade what language models say, with the grader JSON you already have."""
 

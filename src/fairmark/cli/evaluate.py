@@ -1,5 +1,6 @@
 """fairmark eval: a data file through graders, with a results file and a summary."""
 
+import math
 import shlex
 import sys
 import time
@@ -19,6 +20,7 @@ from fairmark.data.results import PARTIAL, ResultsFile, StoredRow, fingerprint, 
 from fairmark.data.runner import run
 from fairmark.data.tally import Tally
 from fairmark.errors import InvalidData
+from fairmark.jsontext import encode_pretty
 from fairmark.judges.base import Budget
 from fairmark.outfile import refuse_input
 from fairmark.run import LONGEST_S
@@ -60,6 +62,8 @@ def command(
         float | None,
         typer.Option(metavar="SECONDS", help="For all rows together; what is not graded by then is an error."),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table; warnings stay.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Grade every row of a data file, write the results, and show what they add up to.
 
@@ -76,6 +80,7 @@ def command(
         raise InvalidData(f"--deadline: found {deadline:g}. It takes seconds, more than 0.")
     budget = _budget(budget_tokens, budget_dollars)
     graders = _labelled(grader)
+    _check_fail_under(fail_under, graders)
     if output not in {None, "-"}:
         refuse_input(output, [sys.stdin.fileno() if data == "-" else data, *grader])
     job = _Job(DataFile(data), graders, skip_bad_rows, Console(stderr=True))
@@ -83,7 +88,7 @@ def command(
     started = time.monotonic()
     whole = False
     try:
-        with RowProgress(job.stderr) as progress:
+        with RowProgress(Console(stderr=True, quiet=quiet)) as progress:
             for row, graded in run(job.rows(), graders, workers, budget, deadline):
                 if results:
                     results.write(row, graded)
@@ -98,7 +103,13 @@ def command(
             results.close(whole=whole)
             if not whole:
                 _tell_how_to_go_on(results, output, sys.exc_info()[0] is KeyboardInterrupt)
-    _summarise(job, output, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    if as_json:
+        typer.echo(encode_pretty(report.summary(job.tally, graders, seconds)), err=output == "-")
+    elif not quiet:
+        _summarise(job, output, seconds)
+    for warning in report.warnings(job.tally, job.graders):
+        typer.echo(f"warning: {warning}", err=True)
     _exit_by(job.tally, fail_under)
 
 
@@ -184,6 +195,18 @@ def _budget(tokens: int | None, dollars: float | None) -> Budget | None:
         raise InvalidData(f"--budget-dollars: found {dollars}. It takes a number, 0 or more.") from None
 
 
+def _check_fail_under(fail_under: float | None, graders: Mapping[str, GraderSpec]) -> None:
+    """Raises InvalidData for what no grader can reach: a per cent, mostly."""
+    if fail_under is None:
+        return
+    for label, spec in graders.items():
+        # A threshold makes it a pass rate; without one it is the mean reward.
+        low, high = (0.0, 1.0) if spec.threshold is not None else spec.reward_range or (-math.inf, math.inf)
+        if not low <= fail_under <= high:
+            what = "pass rate" if spec.threshold is not None else "mean"
+            raise InvalidData(f"--fail-under: found {fail_under:g}. The {what} of {label} is from {low:g} to {high:g}.")
+
+
 def _tell_how_to_go_on(results: ResultsFile, output: str | None, asked: bool) -> None:
     """Where a run stopped, as its user asked, or for something that is told already."""
     is_partial = results.path.endswith(PARTIAL)
@@ -211,8 +234,6 @@ def _summarise(job: _Job, output: str | None, seconds: float) -> None:
     if spent := report.spent(job.tally):
         text += f"\n{spent}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-    for warning in report.warnings(job.tally, job.graders):
-        typer.echo(f"warning: {warning}", err=True)
 
 
 def _exit_by(tally: Tally, fail_under: float | None) -> None:

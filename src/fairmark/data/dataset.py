@@ -42,8 +42,13 @@ class DataFile:
     def __iter__(self) -> Iterator[DataRow | InvalidData]:
         """The rows. One that cannot be read is given as the error it is; what concerns the whole file is raised."""
         with self._open() as self._stream:
+            _refuse_format(self.path, self._stream)
             found = False
-            rows = _csv_rows(self._stream, self._split) if self._is_csv else _rows(self.path, self._stream, self._split)
+            rows = (
+                _csv_rows(self.path, self._stream, self._split)
+                if self._is_csv
+                else _rows(self.path, self._stream, self._split)
+            )
             for row in rows:
                 found = True
                 yield row
@@ -69,6 +74,26 @@ class DataFile:
             raise InvalidData.unusable(self.path, error) from None
         with stream:
             yield stream
+
+
+_FORMATS = {
+    b"PAR1": ("a Parquet file", "pandas.read_parquet(…).to_json('rows.jsonl', orient='records', lines=True)"),
+    b"PK\x03\x04": ("an Excel workbook or a zip archive", "save the sheet as CSV"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "save the sheet as CSV"),
+    b"\x1f\x8b": ("compressed by gzip", "gunzip it, or: gunzip -c FILE | fairmark eval - …"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it"),
+    b"BZh": ("compressed by bzip2", "decompress it"),
+}
+"""Files that people have rows in and that are not read, by how they begin."""
+
+
+def _refuse_format(path: str, stream: IO[bytes]) -> None:
+    """Raises InvalidData for what is neither JSON nor CSV, with its name and the way out."""
+    peek = getattr(stream, "peek", None)
+    begins = peek(8)[:8] if peek is not None else b""
+    for magic, (name, advice) in _FORMATS.items():
+        if begins.startswith(magic):
+            raise InvalidData(f"{path}: it is {name}. Rows come as JSONL, a JSON array or CSV: {advice}.")
 
 
 def _rows(path: str, stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData]:
@@ -110,7 +135,7 @@ def _array_rows(path: str, text: bytes, split: Split) -> Iterator[DataRow | Inva
             yield InvalidData(f"element {number}: {error}", number)
 
 
-def _csv_rows(stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData]:
+def _csv_rows(path: str, stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData]:
     """Every value is a string. A row whose number of values is not the header's is bad."""
     csv.field_size_limit(sys.maxsize)
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -121,6 +146,9 @@ def _csv_rows(stream: IO[bytes], split: Split) -> Iterator[DataRow | InvalidData
             continue
         if header is None:
             header = values
+            for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+                if len(values) == 1 and separator in values[0]:
+                    raise InvalidData(f"{path}: its columns are separated by {name}. Write it with commas between.")
             continue
         number = reader.line_num
         broken = next((value for value in values if any("\udc80" <= char <= "\udcff" for char in value)), None)

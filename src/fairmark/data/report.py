@@ -1,6 +1,7 @@
 """The summary table of a run, for a terminal."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -64,6 +65,29 @@ def warnings(tally: Tally, graders: Mapping[str, GraderSpec]) -> list[str]:
         lines += [f"{label}: {text}" for text in graders[label].all_warnings]
         lines += [f"{label}: {text}" for text in counts.warnings.told(tally.rows)]
     return lines
+
+
+def summary(tally: Tally, graders: Mapping[str, GraderSpec], seconds: float) -> dict[str, Any]:
+    """What the table shows, for programs."""
+    return {
+        "rows": tally.rows,
+        "seconds": seconds,
+        "graders": {
+            label: {
+                "mean": counts.mean,
+                "pass_rate": counts.pass_rate,
+                "passed": counts.passed,
+                "failed": counts.judged - counts.passed,
+                "errors": counts.errors,
+                "skipped": counts.skipped,
+                "first_error": counts.first_error,
+                "tokens": counts.tokens,
+                "cost": counts.cost,
+                "warnings": [*graders[label].all_warnings, *counts.warnings.told(tally.rows)],
+            }
+            for label, counts in tally.graders.items()
+        },
+    }
 
 
 def spent(tally: Tally) -> str | None:

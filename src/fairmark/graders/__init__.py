@@ -156,7 +156,9 @@ def _find_elsewhere(name: str) -> Kind:
     except Unusable as why:
         raise InvalidGrader.at(".type", str(why)) from why.__cause__
     if kind is None:
-        raise InvalidGrader.at(".type", f"unknown type {jsontext.quote(name)}. Use one of: {', '.join(all_kinds())}.")
+        known = all_kinds()
+        message = f"unknown type {jsontext.quote(name)}. Use one of: {', '.join(known)}.{jsontext.nearest(name, known)}"
+        raise InvalidGrader.at(".type", message)
     return kind
 
 

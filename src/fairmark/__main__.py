@@ -1,0 +1,5 @@
+"""`python -m fairmark` is the command `fairmark`."""
+
+from fairmark.cli import main
+
+main()
