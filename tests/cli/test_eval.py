@@ -87,7 +87,7 @@ def test_the_summary_keeps_errors_apart_from_zeros(fairmark: Run, tmp_path: Path
     ]
     assert row.split()[:6] == ["exact", "0.5000", "50.0%", "1", "1", "1"]
     assert "|█        █|" in row
-    assert "exact: 1 of 3 rows could not be graded. The first:" in done.stdout
+    assert "exact: 1 of 3 rows could not be graded:\n  1 × " in done.stdout
     assert '{{ item.a }}: this item has no field "a". It has none.' in done.stdout
 
 
