@@ -59,13 +59,15 @@ def main() -> int:
         help="where to serve; where it is taken, any free one",
     )
     parser.add_argument("--once", action="store_true", help="stop the server when the eval is done")
-    parser.add_argument("--rows", type=int, default=24, help="how many rows of the example to grade")
+    parser.add_argument("--rows", type=int, default=8, help="how many of the 24 rows of the example to grade")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # by way of every `finally`
     with contextlib.ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory()) if options.once else str(ROOT / "demo")
         try:
-            with serving(home, free_port(options.port)) as (base, server):
+            port = free_port(options.port)
+            print("Starting the server …", flush=True)  # the first time, Python compiles it
+            with serving(home, port) as (base, server):
                 show(base, work_off(base, options.rows))
                 if not options.once:
                     print("\nThe server runs until you press Ctrl-C.", flush=True)
@@ -132,9 +134,14 @@ def work_off(base: str, count: int) -> dict[str, Any]:
         "a very small model on this machine …",
         flush=True,
     )
+    told = 0
     while run["status"] in ("queued", "in_progress"):
         time.sleep(0.5)
         run = call(f"{base}/v1/evals/{eval_['id']}/runs/{run['id']}")
+        graded = run["result_counts"]["total"]
+        if graded > told:
+            print(f"  {graded} of {len(source['content'])} rows", flush=True)
+            told = graded
     return run
 
 
