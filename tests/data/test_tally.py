@@ -22,7 +22,7 @@ def test_errors_are_in_no_mean_and_no_pass_rate() -> None:
     assert (counts.rows, grader.graded, grader.errors, grader.passed, grader.judged) == (4, 3, 1, 1, 3)
     assert grader.mean == 0.5
     assert grader.pass_rate == pytest.approx(1 / 3)
-    assert grader.first_error == "broken"
+    assert grader.reasons == {"broken": grader.errors}
 
 
 def test_what_fail_under_compares_counts_errors_as_not_passed() -> None:

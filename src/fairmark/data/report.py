@@ -9,6 +9,9 @@ from rich.text import Text
 from fairmark.data.tally import GraderTally, Tally
 from fairmark.spec import GraderSpec
 
+MUCH = 0.05
+"""Where a greater share of rows could not be graded, the report begins with it."""
+MOST_SHOWN = 10
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -47,11 +50,17 @@ def _cells(counts: GraderTally, skipping: bool) -> list[str | Text]:
 
 
 def show(tally: Tally, console: Console) -> None:
+    if tally.errored > MUCH * tally.rows:
+        share = f"{tally.errored:,} of {tally.rows:,} rows could not be graded ({tally.errored / tally.rows:.1%})."
+        console.print(Text(f"{share} What follows is of the others alone.\n", style="red"))
     console.print(table(tally))
     for label, counts in tally.graders.items():
-        if counts.first_error is not None:
-            console.print(Text(f"\n{label}: {counts.errors} of {tally.rows} rows could not be graded. The first:"))
-            console.print(Text(f"  {counts.first_error}"))
+        if counts.reasons:
+            console.print(Text(f"\n{label}: {counts.errors} of {tally.rows} rows could not be graded:"))
+            for text, count in sorted(counts.reasons.items(), key=lambda each: (not each[0], -each[1]))[:MOST_SHOWN]:
+                console.print(Text(f"  {count:,} × {text or 'other reasons'}"))
+            if len(counts.reasons) > MOST_SHOWN:
+                console.print(Text(f"  … and {len(counts.reasons) - MOST_SHOWN} more reasons"))
         if counts.first_skipped is not None:
             console.print(Text(f"\n{label}: {counts.skipped} of {tally.rows} rows were skipped. The first:"))
             console.print(Text(f"  {counts.first_skipped}"))

@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fairmark.data.warnings import Counted
+from fairmark.text.alike import alike
 
 BINS = 10
+MOST_REASONS = 50
+"""Different reasons of errors that are counted apart."""
 
 
 class Tokens(Protocol):
@@ -52,7 +55,8 @@ class GraderTally:
     """Graded rows where the grader says pass or fail."""
     total: float = 0.0
     bins: list[int] = field(default_factory=lambda: [0] * BINS)
-    first_error: str | None = None
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Why rows could not be graded -> how many. Reasons that say the same are one; "" stands for those beyond MOST."""
     first_skipped: str | None = None
     asked: int = 0
     """Questions to judges; those whose answer was known already too."""
@@ -74,7 +78,9 @@ class GraderTally:
             self.unpriced += judgement.cost is None and judgement.usage.total_tokens > 0
         if result.error is not None:
             self.errors += 1
-            self.first_error = self.first_error or result.error
+            reason = alike(result.error)
+            reason = reason if reason in self.reasons or len(self.reasons) < MOST_REASONS else ""
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
             return
         if result.skipped is not None:
             self.skipped += 1
@@ -114,6 +120,8 @@ class Tally:
 
     graders: dict[str, GraderTally]
     rows: int = 0
+    errored: int = 0
+    """Rows that a grader could not grade, or several."""
 
     @classmethod
     def of(cls, labels: Iterable[str]) -> "Tally":
@@ -121,5 +129,6 @@ class Tally:
 
     def add(self, results: Mapping[str, Graded]) -> None:
         self.rows += 1
+        self.errored += any(result.error is not None for result in results.values())
         for label, result in results.items():
             self.graders[label].add(result)

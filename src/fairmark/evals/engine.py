@@ -484,7 +484,9 @@ class _Batch:
         scores = tuple(
             CriterionScore(outcome, _counted(each, outcome)) for outcome, each in zip(outcomes, shown, strict=True)
         )
-        self.items.append(NewItem(row.position, whole, body, scores, hash_item(row.item)))
+        reasons = tuple(each["error"] or "" for each in shown if each["status"] == "error")
+        warnings = tuple(warning for each in shown for warning in each["warnings"])
+        self.items.append(NewItem(row.position, whole, body, scores, hash_item(row.item), reasons, warnings))
 
 
 def _counted(result: dict[str, Any], outcome: Outcome) -> float:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from fairmark.evals.source import InvalidSource, Source, find_file, open_source
 from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Run, Store, UnknownEval
+from fairmark.store.notes import OTHERS
 from fairmark.store.runs import Status
 from fairmark.text.messages import Messages
 
@@ -99,9 +101,26 @@ def run_wire(run: Run, base_url: str) -> dict[str, Any]:
         "metadata": run.metadata,
         "total_rows": run.total,
         "cost": run.cost,
+        "error_reasons": [{"reason": text, "count": count} for text, count in told(run.reasons)],
+        "warnings": [{"warning": text, "count": count} for text, count in told(run.warnings)],
         **({"graders": _graders(run.criteria)} if run.criteria else {}),
         **run.options,
     }
+
+
+MUCH = 0.05
+"""A run of which a greater share of rows could not be graded says so before anything else."""
+
+
+def errs_much(run: Run) -> bool:
+    done = run.passed + run.failed + run.errored + run.skipped
+    return run.errored > MUCH * done
+
+
+def told(notes: Mapping[str, int] | None) -> list[tuple[str, int]]:
+    """What a run has to say of its rows, the most frequent first, and what is not told apart last."""
+    ordered = sorted((notes or {}).items(), key=lambda note: (note[0] == OTHERS, -note[1]))
+    return [(text if text != OTHERS else "others", count) for text, count in ordered]
 
 
 def _graders(criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:

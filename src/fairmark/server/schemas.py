@@ -366,7 +366,11 @@ def schemas() -> dict[str, Schema]:
                 "error": {"type": ["object", "null"]},
                 "metadata": _METADATA,
             },
-            {"graders": {"type": "array", "items": registered}},
+            {
+                "graders": {"type": "array", "items": registered},
+                "error_reasons": {"type": "array", "items": _shape({"reason": STRING, "count": _COUNT})},
+                "warnings": {"type": "array", "items": _shape({"warning": STRING, "count": _COUNT})},
+            },
         ),
         "RunList": _list_of("Run"),
         "OutputItem": _shape(

@@ -15,6 +15,7 @@ from fairmark.store.graders import Grader, KeptGraders, NewGrader, Version
 from fairmark.store.history import History
 from fairmark.store.items import Item, Items, NewItem
 from fairmark.store.keys import InvalidProject, Key, Keys
+from fairmark.store.notes import reason_key
 from fairmark.store.pages import Page, UnknownCursor
 from fairmark.store.places import InvalidCursor
 from fairmark.store.positions import Positions
@@ -63,6 +64,7 @@ __all__ = [
     "VersionConflict",
     "View",
     "hash_item",
+    "reason_key",
     "shared_criteria",
 ]
 

@@ -8,9 +8,10 @@ from sqlalchemy import Table, bindparam, exc, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store import ids, scores
+from fairmark.store import ids, notes, scores
 from fairmark.store.counts import Counts
 from fairmark.store.database import Database, uninterrupted
+from fairmark.store.notes import RowNotes
 from fairmark.store.pages import Order, Page, make_page, page_query, read_span
 from fairmark.store.runs import Run, Runs
 from fairmark.store.scores import CriterionScore, ItemScores
@@ -38,6 +39,9 @@ class NewItem(msgspec.Struct, frozen=True):
     """One for each criterion of the eval, in their order."""
     item_hash: int = 0
     """`hash_item` of the row's item in the data source."""
+    reasons: tuple[str, ...] = ()
+    """Why criteria could not grade it."""
+    warnings: tuple[str, ...] = ()
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -96,6 +100,10 @@ class Items:
             await connection.execute(_INSERT_COLUMNS, {"run_seq": run.seq, **columns})
         of_items = [ItemScores(each.idx, each.status, each.scores, each.item_hash) for each in new]
         await scores.insert(connection, self._database.is_sqlite, run.seq, of_items)
+        with_notes = (each for each in new if each.reasons or each.warnings)
+        await notes.insert(
+            connection, run.seq, (RowNotes(each.idx, each.reasons, each.warnings) for each in with_notes)
+        )
 
     async def _all_there(self, run: Run, indexes: Sequence[int]) -> bool:
         between = items.c.idx.between(min(indexes), max(indexes))

@@ -39,7 +39,7 @@ from fairmark.store.places import MOST_ROWS, InvalidCursor, Place, beyond, read_
 from fairmark.store.runs import Run
 from fairmark.store.scores import ERROR, GRADED, SKIP, STATUSES, only_at
 from fairmark.store.search import ESCAPE, Needle
-from fairmark.store.tables import items, scores
+from fairmark.store.tables import error_rows, items, scores
 
 SEARCH_S = 0.5
 """After this time a search says what it has found so far."""
@@ -75,6 +75,8 @@ class View(msgspec.Struct, frozen=True):
     sort: int | None = None
     """By this criterion's score; None is by the rows' own order. Rows that it could not grade come last."""
     descending: bool = False
+    reason: int | None = None
+    """Only rows that could not be graded for this reason, by its `reason_key`. It goes with no criterion."""
 
     def __post_init__(self) -> None:
         for name, value in (("status", self.status), ("outcome", self.outcome)):
@@ -85,6 +87,8 @@ class View(msgspec.Struct, frozen=True):
                 raise InvalidView(f"{name}: there is no criterion {number}. They are numbered from 0.")
         if (self.criterion is None) != (self.outcome is None):
             raise InvalidView("criterion and outcome go together: give both, or neither.")
+        if self.reason is not None and (self.criterion is not None or self.status not in (None, "error")):
+            raise InvalidView("reason: it chooses among errors of all criteria. Leave out status and criterion.")
 
 
 class RowPage(msgspec.Struct, frozen=True):
@@ -157,7 +161,7 @@ class Rows:
         """How many rows a view has; None where only reading all of them would tell, for it searches a text."""
         if view.text:
             return None
-        if view.criterion is None:
+        if view.criterion is None and view.reason is None:
             counts = dict(zip(OUTCOMES, (run.passed, run.failed, run.errored, run.skipped), strict=True))
             return sum(counts[each] for each in (OUTCOMES if view.status is None else [view.status]))
         async with self._database.read() as connection:
@@ -292,6 +296,9 @@ class _Walk:
         if self._last is not None:
             place = tuple_(scores.c.score, scores.c.idx)
             rows = rows.where(self._beyond(place, (self._last.score, self._last.idx)))
+        if self._view.reason is not None:
+            failed = only_at(scores.c.idx, _failed(self._run, self._view), error_rows.c.idx)
+            return rows.where(failed.scalar_subquery().is_not(None))
         if self._view.criterion in (None, criterion):
             return rows
         # Looked up row by row. An EXISTS would be joined, and before PostgreSQL has counted a table it takes it for
@@ -328,11 +335,17 @@ async def items_at(
 
 def _chosen(run: Run, view: View) -> Select[Any]:
     """The rows of a view by index, without regard to its text and its order."""
+    if view.reason is not None:
+        return _failed(run, view).with_only_columns(literal(0.0).label("score"), error_rows.c.idx)
     if view.criterion is None:
         rows = select(literal(0.0).label("score"), items.c.idx).where(items.c.run_seq == run.seq)
         return rows if view.status is None else rows.where(items.c.status == view.status)
     rows = select(literal(0.0).label("score"), scores.c.idx).where(_judged(scores, run, view))
     return rows if view.status is None else rows.where(scores.c.status == OUTCOMES.index(view.status))
+
+
+def _failed(run: Run, view: View) -> Select[Any]:
+    return select(error_rows.c.idx).where(error_rows.c.run_seq == run.seq, error_rows.c.reason == view.reason)
 
 
 def _may_hold(view: View, outcome: int, status: int) -> bool:

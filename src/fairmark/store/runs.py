@@ -17,7 +17,7 @@ from fairmark.store.claims import Claims, ClaimsInMemory, ClaimsInSession
 from fairmark.store.database import Database, StoreUnavailable, new_seq, uninterrupted
 from fairmark.store.pages import Order, Page, make_page, page_query, read_span
 from fairmark.store.positions import Deleted
-from fairmark.store.tables import evals, items, run_criteria, runs, samples, scores, sources
+from fairmark.store.tables import error_rows, evals, items, run_criteria, run_notes, runs, samples, scores, sources
 
 Status = Literal["queued", "in_progress", "completed", "canceled", "failed"]
 _ACTIVE = ("queued", "in_progress")
@@ -58,9 +58,18 @@ class Run(msgspec.Struct, frozen=True):
     """Dollars; None where no model has a price."""
     criteria: list[dict[str, Any]] | None
     """What its eval's criteria were when it was created, where some were references; None where the eval tells."""
+    reasons: dict[str, int] | None = None
+    """Why rows could not be graded -> how many; "" stands for reasons beyond the most that are told apart."""
+    warnings: dict[str, int] | None = None
+    """What there is to be warned of, in the same way."""
 
 
-_ELSEWHERE = {"data_source": sources.c.body.label("data_source"), "criteria": run_criteria.c.criteria}
+_ELSEWHERE = {
+    "data_source": sources.c.body.label("data_source"),
+    "criteria": run_criteria.c.criteria,
+    "reasons": run_notes.c.reasons,
+    "warnings": run_notes.c.warnings,
+}
 _COLUMNS = [_ELSEWHERE[name] if name in _ELSEWHERE else runs.c[name] for name in Run.__struct_fields__]
 _WITHOUT_SOURCE = [
     literal(b"").label(name) if name == "data_source" else column
@@ -274,7 +283,7 @@ async def delete_runs(connection: AsyncConnection, which: ColumnElement[bool]) -
     if found:
         these = [{"gone": run.seq} for run in found]
         await connection.execute(runs.delete().where(runs.c.seq == bindparam("gone")), these)
-        for table in (items, scores, samples, sources, run_criteria):
+        for table in (items, scores, error_rows, samples, sources, run_criteria, run_notes):
             await connection.execute(table.delete().where(table.c.run_seq == bindparam("gone")), these)
     return found
 
@@ -286,16 +295,17 @@ def _named(project: str, eval_id: str, run_id: str) -> ColumnElement[bool]:
 
 
 def _select() -> Select[Any]:
-    return _with_criteria(select(*_COLUMNS).join_from(runs, sources, sources.c.run_seq == runs.c.seq))
+    return _with_more(select(*_COLUMNS).join_from(runs, sources, sources.c.run_seq == runs.c.seq))
 
 
 def select_without_source() -> Select[Any]:
     """Runs whose `data_source` is left empty."""
-    return _with_criteria(select(*_WITHOUT_SOURCE).select_from(runs))
+    return _with_more(select(*_WITHOUT_SOURCE).select_from(runs))
 
 
-def _with_criteria(query: Select[Any]) -> Select[Any]:
-    return query.outerjoin(run_criteria, run_criteria.c.run_seq == runs.c.seq)
+def _with_more(query: Select[Any]) -> Select[Any]:
+    query = query.outerjoin(run_criteria, run_criteria.c.run_seq == runs.c.seq)
+    return query.outerjoin(run_notes, run_notes.c.run_seq == runs.c.seq)
 
 
 async def _one(connection: AsyncConnection, which: ColumnElement[bool]) -> Run | None:

@@ -177,6 +177,25 @@ scores = Table(
     sqlite_with_rowid=False,
 )
 
+# Which rows could not be graded for which reason, by the number that `notes.reason_key` gives it.
+error_rows = Table(
+    "error_rows",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("reason", BigInteger, primary_key=True, autoincrement=False),
+    Column("idx", Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+# Those reasons in words, and warnings, each with the number of its rows.
+run_notes = Table(
+    "run_notes",
+    metadata,
+    _sequence("run_seq", primary_key=True, autoincrement=False),
+    Column("reasons", Json, nullable=False),
+    Column("warnings", Json, nullable=False),
+)
+
 samples = Table(
     "samples",
     metadata,

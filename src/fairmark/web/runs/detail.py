@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
-from fairmark.evals.run_calls import cancel_run, delete_run
+from fairmark.evals.run_calls import cancel_run, delete_run, errs_much, told
 from fairmark.refusals import invalid
 from fairmark.serving.named import named_eval, named_run
 from fairmark.serving.wire import project, state
-from fairmark.store import Eval, InvalidCursor, Run, View
+from fairmark.store import Eval, InvalidCursor, Run, View, reason_key
 from fairmark.store.scores import Histogram
 from fairmark.web.evals.criteria import Word, checks
 from fairmark.web.frame import render, show
@@ -54,6 +54,14 @@ class Card(NamedTuple):
     """None where it takes longer than the page can wait."""
 
 
+class Reason(NamedTuple):
+    """Why rows could not be graded."""
+
+    text: str
+    rows: int
+    key: str
+
+
 async def page(request: Request) -> Response:
     """The whole page, or for HTMX the rows or the criteria alone."""
     eval_, run = await named_eval(request), await named_run(request, with_source=False)
@@ -82,6 +90,9 @@ async def page(request: Request) -> Response:
         late=any(each.plot is None for each in cards),
         usage=sorted(run.usage.items()),
         left_out=left_out(run),
+        reasons=[Reason(text, count, str(reason_key(text))) for text, count in told(run.reasons)],
+        warnings=told(run.warnings),
+        errs_much=errs_much(run),
         other=other,
         **rows,
     )

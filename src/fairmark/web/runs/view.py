@@ -1,8 +1,10 @@
 """Which rows of a run are shown, and in which order, as the address of a page says it.
 
     ?status=fail &criterion=2-fail &q=Paris &sort=-1 &at=after_120
+    ?reason=-123456
 
 Criteria are numbered from 1, in their order on the page; a minus is the other direction, `-row` the last row first.
+A reason is why rows could not be graded, by its number in the store; it goes with no status and no criterion.
 """
 
 import re
@@ -28,10 +30,11 @@ class Chosen(NamedTuple):
     q: str = ""
     sort: str = ""
     at: str = ""
+    reason: str = ""
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.status or self.criterion or self.q)
+        return bool(self.status or self.criterion or self.q or self.reason)
 
     def address(self, path: str, **changes: str) -> str:
         """The path with this choice, or with a changed one, of which the first page is shown."""
@@ -42,6 +45,10 @@ class Chosen(NamedTuple):
     def view(self, criteria: int) -> View:
         """For the store, of a run of so many criteria. Raises ApiError."""
         values: dict[str, Any] = {"status": self.status or None, "text": self.q}
+        if self.reason:
+            if not re.fullmatch("-?[0-9]{1,19}", self.reason) or not -(2**63) <= int(self.reason) < 2**63:
+                raise invalid(f"reason: found {jsontext.quote(self.reason)}. It takes a whole number.", "reason")
+            values["reason"] = int(self.reason)
         if self.criterion:
             number, _, values["outcome"] = self.criterion.partition("-")
             values["criterion"] = _index("criterion", number, criteria)
@@ -63,6 +70,7 @@ def read(request: Request) -> Chosen:
         given.get("q", "").strip()[:LONGEST_SEARCH],
         given.get("sort", ""),
         given.get("at", ""),
+        given.get("reason", ""),
     )
 
 

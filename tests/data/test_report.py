@@ -1,0 +1,40 @@
+"""The summary in a terminal: the reasons of errors, and the heading where there are many."""
+
+import io
+
+from rich.console import Console
+
+from fairmark.data import report
+from fairmark.data.results import StoredResult
+from fairmark.data.tally import Tally
+
+
+def shown(*results: StoredResult) -> str:
+    tally = Tally.of(["g"])
+    for result in results:
+        tally.add({"g": result})
+    printed = io.StringIO()
+    report.show(tally, Console(file=printed, width=120))
+    return printed.getvalue()
+
+
+def broken(reason: str) -> StoredResult:
+    return StoredResult(0.0, False, reason)
+
+
+def test_reasons_are_told_once_with_counts_the_most_frequent_first() -> None:
+    text = shown(broken("HTTP 503 after 4 attempts"), broken("a\nKeyError: 'b'"), broken("HTTP 503 after 9 attempts"))
+    assert "g: 3 of 3 rows could not be graded:\n  2 × HTTP 503 after # attempts\n  1 × KeyError: 'b'\n" in text
+
+
+def test_of_many_reasons_some_are_told() -> None:
+    text = shown(*(broken(f"no {letter}") for letter in "abcdefghijklm"))
+    assert text.count(" × no ") == report.MOST_SHOWN
+    assert "  … and 3 more reasons\n" in text
+
+
+def test_many_errors_come_first() -> None:
+    right = [StoredResult(1.0, True)] * 94
+    heading = "6 of 100 rows could not be graded (6.0%). What follows is of the others alone.\n"
+    assert shown(*right, *[broken("no")] * 6).startswith(heading)
+    assert not shown(*right, StoredResult(1.0, True), *[broken("no")] * 5).startswith("5 of 100")
