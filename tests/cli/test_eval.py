@@ -71,7 +71,8 @@ def test_the_summary_keeps_errors_apart_from_zeros(fairmark: Run, tmp_path: Path
         '{"item": {"a": "x"}, "sample": "x"}\n{"item": {"a": "x"}, "sample": "y"}\n{"item": {}, "sample": "y"}\n'
     )
     done = fairmark("eval", str(tmp_path / "d.jsonl"), "--grader", EXACT)
-    heading, row = done.stdout.splitlines()[:2]
+    first, _, heading, row = done.stdout.splitlines()[:4]
+    assert first == "1 of 3 rows could not be graded (33.3%). What follows is of the others alone."
     assert heading.split() == [
         "grader",
         "mean",
@@ -604,9 +605,7 @@ def test_a_broken_judge_is_errors_and_not_bad_answers(fairmark: Run, server: Fau
     server.always(Status(401, "bad key"))
     done = fairmark("eval", data(tmp_path / "d.jsonl", 2), "--grader", JUDGED, env=judging(server, tmp_path))
     assert done.returncode == 3
-    assert (
-        "judged: 2 of 2 rows could not be graded. The first:\n  judge: the server answered 401: bad key" in done.stdout
-    )
+    assert "judged: 2 of 2 rows could not be graded:\n  2 × judge: the server answered 401: bad key" in done.stdout
 
 
 def test_a_deadline_ends_what_would_never_end(fairmark: Run, tmp_path: Path) -> None:
