@@ -89,7 +89,7 @@ def summary(tally: Tally, graders: Mapping[str, GraderSpec], seconds: float) -> 
                 "failed": counts.judged - counts.passed,
                 "errors": counts.errors,
                 "skipped": counts.skipped,
-                "first_error": counts.first_error,
+                "error_reasons": dict(counts.reasons),
                 "tokens": counts.tokens,
                 "cost": counts.cost,
                 "warnings": [*graders[label].all_warnings, *counts.warnings.told(tally.rows)],
