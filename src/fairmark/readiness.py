@@ -93,25 +93,13 @@ def _code_remarks(spec: GraderSpec) -> Iterator[Remark]:
     if spec.code is None:
         return
     from fairmark.sandbox import look
-    from fairmark.sandbox.catalogue import KNOWN
-    from fairmark.sandbox.images import Images
-    from fairmark.settings import settings
+    from fairmark.sandbox.images import missing_imports
 
     source, image = spec.code
-    if image is None or image not in KNOWN or settings().sandbox == "none":
-        return
-    tree = look.parse(source)
-    wanted = look.packages(tree, image)
-    if not wanted or Images(settings().data_folder).find(image) is not None:
-        return
-    at_once = look.packages(look.body_imports(tree), image)
-    for module in sorted(wanted):
-        package = KNOWN[image].modules[module]
-        message = (
-            f"it imports {module}; {package} is in the image {image}, which is not installed. "
-            "Run: fairmark sandbox install"
-        )
-        yield Remark(Problem("", message, "image_not_installed"), module in at_once)
+    missing = missing_imports(source, image)
+    at_once = look.imports(look.body_imports(look.parse(source))) if missing else frozenset()
+    for module, advice in missing.items():
+        yield Remark(Problem("", f"it imports {module}: {advice}", "image_not_installed"), module in at_once)
 
 
 def _at(remark: Remark, path: str) -> Remark:
