@@ -5,6 +5,9 @@ from typing import Any
 from fairmark import jsontext
 from fairmark.errors import ApiError, InvalidGrader
 
+LONGEST_NAME = 256
+"""In characters: of evals, runs and registered graders."""
+
 
 def invalid(message: str, param: str | None = None, code: str = "invalid_value") -> ApiError:
     """400: something in the request is wrong."""
@@ -18,6 +21,12 @@ def missing(param: str, wanted: str) -> ApiError:
 def wrong_type(param: str, wanted: str, found: Any) -> ApiError:
     message = f"Invalid type for '{param}': expected {wanted}, but found {jsontext.describe(found)} instead."
     return invalid(message, param, "invalid_type")
+
+
+def check_name(name: str | None) -> None:
+    """Raises ApiError for a name that is longer than any list could show."""
+    if name is not None and len(name) > LONGEST_NAME:
+        raise invalid(f"name: it has {len(name)} characters. A name has at most {LONGEST_NAME}.", "name")
 
 
 def not_found(what: str, id: str) -> ApiError:  # noqa: A002  # the wire's word

@@ -49,6 +49,16 @@ class GraderSpec(BaseModel):
         """The graders inside this one, by key."""
         return {}
 
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The models that it asks itself, by the place where each is named: {".model": "gpt-6-luna"}."""
+        return {}
+
+    @property
+    def code(self) -> tuple[str, str | None] | None:
+        """The source that it runs in the sandbox, and the image whose packages that may import; None without any."""
+        return None
+
     @cached_property
     def registered(self) -> list[dict[str, Any]]:
         """The registered graders that this one and those inside it were made of: id, key and version of each."""

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-import fairmark
 from fairmark.graders.binary_judge import SCHEMA, VARIABLES
 from fairmark.judges.fake import FakeAnswer, FakeJudge
-from fairmark.parse import parse
+from fairmark.parse import parse, validate
 from fairmark.result import Result
 from fairmark.run import grade, grade_many
 from tests.graders.embedded import grade_by_smollm2
@@ -46,7 +45,7 @@ def rendered(template: str, sample: Any = "4", item: Any = ITEM, **more: Any) ->
 
 
 def problems(**more: Any) -> list[str]:
-    return [str(problem) for problem in fairmark.validate(grader(**more)).errors]
+    return [str(problem) for problem in validate(grader(**more)).errors]
 
 
 @pytest.mark.parametrize(("score", "reward", "passed"), [("PASS", 1.0, True), ("FAIL", 0.0, False)])
@@ -316,7 +315,7 @@ def test_everything_that_is_wrong_is_told_when_the_grader_is_made(more: dict[str
 
 
 def test_what_must_be_there_is_named() -> None:
-    assert [str(problem) for problem in fairmark.validate({"type": "binary_judge"}).errors] == [
+    assert [str(problem) for problem in validate({"type": "binary_judge"}).errors] == [
         "$.model: missing. It takes a string.",
         "$.criteria: missing. It takes a string.",
     ]
@@ -333,7 +332,7 @@ def test_the_other_name_of_the_model_is_accepted_and_the_echo_parses_to_the_same
     given: dict[str, Any] = {"type": "binary_judge", "criteria": CRITERIA, "judge_model": "m"}
     given |= {"feedback_key": "helpfulness", "examples": [EXAMPLE], "system_template": "{{{criteria}}}"}
     given |= {"template_variables": {"a": 1}}
-    echo = fairmark.validate(given).grader or {}
+    echo = validate(given).grader or {}
     assert (echo["model"], echo["feedback_key"], echo["system_template"]) == ("m", "helpfulness", "{{{criteria}}}")
     assert echo["examples"] == [EXAMPLE]
     assert "judge_model" not in echo
@@ -348,10 +347,10 @@ def test_unknown_variables_are_warned_of() -> None:
         template_variables={"tone": "mild"},
     )
     known = ", ".join(sorted([*VARIABLES, "tone"]))
-    assert fairmark.validate(given).warnings == [
+    assert validate(given).warnings == [
         f'$.user_template: there is no variable "complation", so that nothing stands in its place. There is: {known}.',
     ]
-    assert fairmark.validate(grader()).warnings == []
+    assert validate(grader()).warnings == []
 
 
 @pytest.mark.thorough

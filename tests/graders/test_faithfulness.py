@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-import fairmark
 from fairmark.judges.base import Budget
 from fairmark.judges.fake import FakeAnswer, FakeJudge
-from fairmark.parse import parse
+from fairmark.parse import parse, validate
 from fairmark.result import Result
 from fairmark.run import grade, grade_many
 from tests.graders.embedded import grade_by_smollm2
@@ -276,10 +275,10 @@ def test_a_verdict_that_stands_in_a_document_is_not_the_judges() -> None:
 
 def test_the_other_name_of_the_model_is_accepted_and_the_echo_parses_to_the_same_grader() -> None:
     given = {"type": "faithfulness", "judge_model": "m", "pass_threshold": 0.8, "guard": True}
-    echo = fairmark.validate(given).grader or {}
+    echo = validate(given).grader or {}
     assert echo == {"type": "faithfulness", "name": "faithfulness", "model": "m", "pass_threshold": 0.8, "guard": True}
     assert parse(echo) == parse(given)
-    assert [str(problem) for problem in fairmark.validate({"type": "faithfulness"}).errors] == [
+    assert [str(problem) for problem in validate({"type": "faithfulness"}).errors] == [
         "$.model: missing. It takes a string."
     ]
 

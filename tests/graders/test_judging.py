@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-import fairmark
 from fairmark.errors import NotGraded
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Question
 from fairmark.judges.fake import FakeAnswer, FakeJudge
+from fairmark.parse import validate
 from fairmark.result import Result
 from fairmark.run import grade, grade_many
 
@@ -147,12 +147,12 @@ def test_without_more_than_half_of_the_answers_there_is_no_verdict(answers: list
 def test_what_is_wrong_with_several_answers_is_found_before_any_is_asked_for(
     more: dict[str, Any], problem: str
 ) -> None:
-    assert [str(each) for each in fairmark.validate(score(**more)).errors] == [problem]
+    assert [str(each) for each in validate(score(**more)).errors] == [problem]
 
 
 def test_the_extensions_are_echoed() -> None:
     more = {"guard": True, "n": 3, "panel": ["b"], "combine": "median"}
-    echo = fairmark.validate(score(**more)).grader or {}
+    echo = validate(score(**more)).grader or {}
     assert {key: list(echo[key]) if key == "panel" else echo[key] for key in more} == more
 
 

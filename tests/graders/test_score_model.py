@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-import fairmark
 from fairmark.errors import InvalidGrader
 from fairmark.judges.fake import FakeAnswer, FakeJudge
-from fairmark.parse import parse
+from fairmark.parse import parse, validate
 from fairmark.result import Result
 from fairmark.run import grade, grade_many
 
@@ -32,15 +31,15 @@ def set_flags(result: Result) -> list[str]:
 
 
 def echo(**more: Any) -> dict[str, Any]:
-    return fairmark.validate(grader(**more)).grader or {}
+    return validate(grader(**more)).grader or {}
 
 
 def problems(**more: Any) -> list[str]:
-    return [str(problem) for problem in fairmark.validate(grader(**more)).errors]
+    return [str(problem) for problem in validate(grader(**more)).errors]
 
 
 def warnings_for(prompt: str, **more: Any) -> list[str]:
-    return fairmark.validate(grader(input=[{"role": "user", "content": prompt}], **more)).warnings
+    return validate(grader(input=[{"role": "user", "content": prompt}], **more)).warnings
 
 
 def test_the_reward_is_the_judges_number() -> None:
@@ -226,7 +225,7 @@ def test_a_reward_passes_on_the_ranges_own_scale_and_by_default_from_its_middle(
      [0, float("inf")], [0, 10**400]],
 )  # fmt: skip
 def test_a_range_is_two_ascending_numbers_and_nothing_else(span: Any) -> None:
-    (problem,) = fairmark.validate(grader(range=span)).errors
+    (problem,) = validate(grader(range=span)).errors
     assert problem.path == "$.range"
     assert problem.message.endswith("It takes two ascending numbers: [0, 1].")
 
@@ -292,12 +291,12 @@ def test_the_scale_is_found_in_any_message_and_told_once() -> None:
         {"role": "system", "content": "Be fair."},
         {"role": "user", "content": ["Rate it 1 to 5.", {"type": "input_text", "text": "Again: a score of 1 to 5."}]},
     ]
-    assert len(fairmark.validate(grader(input=messages)).warnings) == 1
+    assert len(validate(grader(input=messages)).warnings) == 1
 
 
 def test_a_threshold_outside_the_range_and_a_template_for_a_model_are_warnings() -> None:
-    assert fairmark.validate(grader(pass_threshold=3)).warnings == ["$.pass_threshold: 3 is outside the range 0 to 1."]
-    assert fairmark.validate(grader(model="{{aoai_deployment}}")).warnings == [
+    assert validate(grader(pass_threshold=3)).warnings == ["$.pass_threshold: 3 is outside the range 0 to 1."]
+    assert validate(grader(model="{{aoai_deployment}}")).warnings == [
         '$.model: "{{aoai_deployment}}" looks like a template, but a model\'s name is taken as it is.'
     ]
     assert warnings_for("{item.a}} is {{item.b}") == [
@@ -336,7 +335,7 @@ def test_every_problem_is_told_with_its_path(more: dict[str, Any], expected: lis
 
 
 def test_model_and_input_must_be_there() -> None:
-    assert [str(problem) for problem in fairmark.validate({"type": "score_model"}).errors] == [
+    assert [str(problem) for problem in validate({"type": "score_model"}).errors] == [
         "$.model: missing. It takes a string.",
         '$.input: missing. It takes a list of messages: [{"role": "user", "content": "…"}, …].',
     ]
@@ -419,8 +418,8 @@ def test_the_echo_is_normalised_and_parses_to_the_same_grader() -> None:
         "sampling_params": {"max_completions_tokens": 10},
         "image_tag": None,
     }
-    assert fairmark.validate(given).grader == normalised
-    assert fairmark.validate(normalised).grader == normalised
+    assert validate(given).grader == normalised
+    assert validate(normalised).grader == normalised
     assert parse(given) == parse(normalised)
 
 

@@ -32,6 +32,13 @@ def test_key_and_grader_are_enough() -> None:
     assert read_pack({"graders": []}) == []
 
 
+def test_a_pack_may_be_as_long_as_is_said_and_no_longer() -> None:
+    entries = [{"key": f"key-{number}", "grader": EXACT} for number in range(1_001)]
+    assert len(read_pack({"graders": entries[:1_000]})) == MOST == 1_000
+    with pytest.raises(InvalidGrader, match="found a list of 1001"):
+        read_pack({"graders": entries})
+
+
 @pytest.mark.parametrize(
     ("pack", "problems"),
     [

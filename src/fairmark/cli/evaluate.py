@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairmark import jsontext
+from fairmark import jsontext, readiness
 from fairmark.cli import exits, inputs
 from fairmark.cli.progress import RowProgress
 from fairmark.data import report
@@ -19,7 +19,7 @@ from fairmark.data.dataset import DataFile, DataRow
 from fairmark.data.results import PARTIAL, ResultsFile, StoredRow, fingerprint, stopped, stored_rows
 from fairmark.data.runner import run
 from fairmark.data.tally import Tally
-from fairmark.errors import InvalidData
+from fairmark.errors import InvalidData, InvalidGrader
 from fairmark.jsontext import encode_pretty
 from fairmark.judges.base import Budget
 from fairmark.outfile import refuse_input
@@ -83,6 +83,7 @@ def command(
     _check_fail_under(fail_under, graders)
     if output not in {None, "-"}:
         refuse_input(output, [sys.stdin.fileno() if data == "-" else data, *grader])
+    _check_ready(graders)
     job = _Job(DataFile(data), graders, skip_bad_rows, Console(stderr=True))
     results = _open_results(job, output, resume, overwrite)
     started = time.monotonic()
@@ -172,6 +173,17 @@ def _labelled(given: list[str]) -> dict[str, GraderSpec]:
             label = f"{base} ({count})"
         graders[label] = spec
     return graders
+
+
+def _check_ready(graders: Mapping[str, GraderSpec]) -> None:
+    """Raises InvalidGrader where no row could be graded: before the first one is, and before anything is paid for."""
+    problems = [
+        problem._replace(path=f"{label}: {problem.path}")
+        for label, spec in graders.items()
+        for problem in readiness.lacks(spec)
+    ]
+    if problems:
+        raise InvalidGrader(problems)
 
 
 def _open_results(job: _Job, output: str | None, resume: bool, overwrite: bool) -> ResultsFile | None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fairmark import parse
+from fairmark import readiness
 from fairmark.cli import inputs
 from fairmark.jsontext import encode_pretty
 
@@ -21,7 +21,7 @@ def command(grader: Annotated[str, typer.Argument(metavar="GRADER", help="The gr
 
     Exit status: 0 valid, 2 not valid.
     """
-    checked = parse.validate(inputs.read_grader(grader))
+    checked = readiness.validate(inputs.read_grader(grader))
     for warning in checked.warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(encode_pretty(checked.grader))

@@ -70,6 +70,11 @@ class Engine:
         """When something of a run was graded last, or it was begun."""
         self._flight = Flight()
 
+    @property
+    def has_own_judge(self) -> bool:
+        """Whether it asks another judge than the one that the settings configure."""
+        return self._judge is not None
+
     async def start(self) -> None:
         self._pump = asyncio.create_task(self._find_work())
 

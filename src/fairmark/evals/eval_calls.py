@@ -7,7 +7,7 @@ from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.evals.criteria import new_criteria
 from fairmark.evals.engine import Engine
-from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
+from fairmark.refusals import check_name, invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Store
 
@@ -127,6 +127,7 @@ def read_name(given: dict[str, Any]) -> str | None:
     name = given.get("name")
     if name is not None and not isinstance(name, str):
         raise wrong_type("name", "a string", name)
+    check_name(name)
     return name
 
 

@@ -108,6 +108,10 @@ class Function(GraderSpec):
     source: Annotated[str, Field(strict=True), AfterValidator(check_source), BeforeValidator(_text)]
     description: str | None = None
 
+    @property
+    def code(self) -> tuple[str, str | None]:
+        return self.source, None
+
     def remarks(self) -> Iterator[str]:
         yield from (f"$.source: {text}." for text in annotation_warnings(self.source))
 

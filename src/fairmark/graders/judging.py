@@ -108,6 +108,10 @@ class JudgeGrader(GraderSpec):
     guard: Annotated[bool, Strict()] = False
 
     @property
+    def models(self) -> Mapping[str, str]:
+        return {".model": self.model}
+
+    @property
     def sampling(self) -> dict[str, Any]:
         """What the grader sets, by canonical name."""
         return {name: value for name, value in (self.sampling_params or {}).items() if value is not None}
@@ -124,6 +128,10 @@ class PanelGrader(JudgeGrader):
     n: Annotated[int, PlainValidator(_read_repeats)] = 1
     panel: Annotated[Sequence[str], PlainValidator(read_names)] = ()
     combine: Literal["mean", "median", "majority"] | None = None
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        return {**super().models, **{f".panel[{index}]": model for index, model in enumerate(self.panel)}}
 
     def messages(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
         """What the judges are asked about a row. Raises GradingFailed."""

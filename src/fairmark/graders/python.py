@@ -57,6 +57,10 @@ class Python(GraderSpec):
     image_tag: str | None = None
 
     @property
+    def code(self) -> tuple[str, str | None]:
+        return look.dedent(self.source), DEFAULT_TAG
+
+    @property
     def threshold(self) -> float:
         return DEFAULT_THRESHOLD if self.pass_threshold is None else self.pass_threshold
 
@@ -67,4 +71,5 @@ async def grade_many(spec: Python, rows: Sequence[Row], ctx: Context) -> list[Gr
             if row.sample.is_absent:
                 row.warn_of_no_sample()
     arguments = [(row.sample.members, row.item) for row in rows]
-    return await code.grade_by_code(ctx, look.dedent(spec.source), "python", DEFAULT_TAG, rows, arguments)
+    source, image = spec.code
+    return await code.grade_by_code(ctx, source, "python", image, rows, arguments)

@@ -1,7 +1,7 @@
 """text_similarity: how alike two texts are, by one of the metrics. The reward is between 0 and 1."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import mul
@@ -40,6 +40,10 @@ class TextSimilarity(GraderSpec):
     @property
     def reward_range(self) -> tuple[float, float]:
         return 0.0, 1.0
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        return {".embedding_model": self.embedding_model} if self.evaluation_metric == "cosine" else {}
 
     @cached_property
     def metric(self) -> Callable[[str, str], float]:

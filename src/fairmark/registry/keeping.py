@@ -11,7 +11,8 @@ from fairmark import jsontext
 from fairmark.endpoints import Offline, aprobe
 from fairmark.errors import InvalidGrader, InvalidKey, Problem
 from fairmark.graders import known
-from fairmark.parse import aparse, avalidate, read
+from fairmark.parse import aparse, read
+from fairmark.readiness import avalidate
 from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
 from fairmark.registry.functions import FunctionRefused, acheck_function
 from fairmark.registry.lookup import Registry

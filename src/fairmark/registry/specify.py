@@ -3,8 +3,7 @@
 For the library and the commands. A server looks references up in its own store, for whoever asks.
 """
 
-from fairmark import parse as parsing
-from fairmark import references
+from fairmark import readiness, references
 from fairmark.errors import InvalidGrader
 from fairmark.parse import Grader, Validation, parse
 from fairmark.registry.lookup import LOCAL_PROJECT, itself, local
@@ -40,6 +39,6 @@ async def aspecify(grader: Grader) -> GraderSpec:
 def validate(grader: Grader) -> Validation:
     """Check a grader without running anything. Never raises on bad JSON: it tells every problem."""
     try:
-        return parsing.validate(specify(grader) if references.may_hold(grader) else grader)
+        return readiness.validate(specify(grader) if references.may_hold(grader) else grader)
     except InvalidGrader as error:
         return Validation(False, errors=error.problems)

@@ -152,6 +152,11 @@ def _imported(nodes: Iterable[ast.AST]) -> set[str]:
     return modules
 
 
+def body_imports(tree: ast.Module) -> ast.Module:
+    """The imports that every call comes by, because they stand at the top level, unconditionally."""
+    return ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])
+
+
 def runs_what_it_is_given(tree: ast.Module) -> bool:
     """Whether the source may execute or unpickle text it is handed, which a model's output could then abuse."""
     for node in ast.walk(tree):

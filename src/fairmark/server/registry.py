@@ -16,7 +16,7 @@ from fairmark.errors import (
     LockedGrader,
 )
 from fairmark.graders import known
-from fairmark.refusals import invalid, missing, not_found, wrong_type
+from fairmark.refusals import check_name, invalid, missing, not_found, wrong_type
 from fairmark.registry.keeping import Kept, record
 from fairmark.registry.packs import make_pack, read_pack
 from fairmark.serving.lists import read_query
@@ -201,6 +201,8 @@ def _text(given: dict[str, Any], field: str) -> str | None:
     value = given.get(field)
     if value is not None and not isinstance(value, str):
         raise wrong_type(field, "a string", value)
+    if field == "name":
+        check_name(value)
     return value
 
 

@@ -13,7 +13,8 @@ from fairmark import jsontext
 from fairmark.errors import InvalidGrader
 from fairmark.graders import grades_by_itself, waits
 from fairmark.judges.base import Budget
-from fairmark.parse import Validation, aparse, avalidate
+from fairmark.parse import Validation, aparse
+from fairmark.readiness import avalidate
 from fairmark.references import may_hold
 from fairmark.refusals import cannot_grade, invalid_grader
 from fairmark.result import Result

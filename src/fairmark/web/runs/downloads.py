@@ -19,7 +19,8 @@ LONGEST_NAME = 60
 MOST_FIELDS = 100
 """How many of an item's fields get columns of their own."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Also what some spreadsheets read as these: their full-width forms, and what stands behind a line break.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 async def jsonl(request: Request) -> Response:
