@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 
 # From the bottom up; "" is the package's public names.
 ROOMS = """
-    jsontext errors outfile refusals row references settings text metrics spec judgement result
+    jsontext errors refusals row references settings text metrics spec judgement result
     work outbound apart judges endpoints sandbox context graders plugin parse readiness
     store registry run  client data evaluation  evals serving rewardserver web server cli __main__
 """.split()

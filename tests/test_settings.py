@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairmark.settings import InvalidSettings, Settings, read
+from fairmark.errors import InvalidSettings
+from fairmark.settings import Settings, read
 
 
 def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:

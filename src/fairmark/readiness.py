@@ -56,7 +56,8 @@ def remarks(spec: GraderSpec, path: str = "$") -> Iterator[Remark]:
 def model_remarks(name: str, today: date | None = None) -> Iterator[Remark]:
     """What is to be said of a model that is to be asked by this name."""
     # Read when a model is named: most graders name none, and every import of fairmark comes by here.
-    from fairmark.judges.models import LOCAL, UnknownModel, read_registry
+    from fairmark.errors import UnknownModel
+    from fairmark.judges.models import LOCAL, read_registry
     from fairmark.judges.retired import retirement
 
     today = today or datetime.now(UTC).date()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import ApiError, InvalidGrader
+from fairmark.errors import ApiError, FairmarkError, InvalidGrader
 
 LONGEST_NAME = 256
 """In characters: of evals, runs and registered graders."""
@@ -12,6 +12,11 @@ LONGEST_NAME = 256
 def invalid(message: str, param: str | None = None, code: str = "invalid_value") -> ApiError:
     """400: something in the request is wrong."""
     return ApiError(400, message, param=param, code=code)
+
+
+def refused(error: FairmarkError) -> ApiError:
+    """The answer that an error names itself."""
+    return ApiError(error.status, str(error), param=error.param, code=error.code)
 
 
 def missing(param: str, wanted: str) -> ApiError:

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import InvalidSettings
 
 FILE = "fairmark.toml"
 TABLES = ("providers", "models", "aliases")
 """What stands in the file besides single settings; whoever needs a table reads it."""
-
-
-class InvalidSettings(FairmarkError, ValueError):
-    """A setting has a value it cannot have. The message says which, where and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)

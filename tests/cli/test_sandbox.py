@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fairmark.cli import app, sandbox
-from fairmark.sandbox.images import BuildFailed, Image, Images
+from fairmark.errors import BuildFailed
+from fairmark.sandbox.images import Image, Images
 from tests.cli.conftest import Run
 from tests.sandbox.test_images import ready
 

@@ -5,7 +5,7 @@ import ipaddress
 import pytest
 
 from fairmark.endpoints.addresses import is_public, literal, read_allowed
-from fairmark.settings import InvalidSettings
+from fairmark.errors import InvalidSettings
 
 PRIVATE = [
     "127.0.0.1",

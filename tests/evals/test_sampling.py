@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
+from fairmark.errors import InvalidSettings
 from fairmark.evals.sampling import Sampled, output_messages, sample_rows
 from fairmark.evals.source import Sampling, SourceRow, open_source
 from fairmark.judgement import Usage
 from fairmark.judges.base import Budget, Completion, Prompt
 from fairmark.judges.fake import FakeAnswer, FakeJudge
 from fairmark.row import make_row
-from fairmark.settings import InvalidSettings
 from tests.evals.working import SAMPLED
 
 

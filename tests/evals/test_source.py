@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fairmark.evals.source import InvalidSource, SourceRow, UploadedFile, find_file, open_source
+from fairmark.errors import InvalidSource
+from fairmark.evals.source import SourceRow, UploadedFile, find_file, open_source
 from fairmark.store import Store
 from fairmark.text.messages import Messages
 from fairmark.text.template import Variable

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairmark.errors import JudgeCutOff, JudgeFailed, JudgeRefused, JudgeUnreadable
+from fairmark.errors import JudgeCutOff, JudgeFailed, JudgeRefused, JudgeUnreadable, Rejected
 from fairmark.graders.score_model import ScoreShape
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Question
 from fairmark.judges.chat import Chat
-from fairmark.judges.client import Rejected, Tab
+from fairmark.judges.client import Tab
 from fairmark.judges.models import Model, Provider
 
 SHAPE = ScoreShape.between(0, 1)

@@ -16,8 +16,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fairmark.errors import LocalModelUnavailable
 from fairmark.judges import gguf, local, local_process, minilm
-from fairmark.judges.local import Endpoint, LocalModels, LocalModelUnavailable
+from fairmark.judges.local import Endpoint, LocalModels
 
 SCHEMA = {
     "type": "object",
@@ -271,7 +272,8 @@ BLOCKED = """
 import asyncio, sys
 from pathlib import Path
 sys.modules["xllamacpp"] = None
-from fairmark.judges.local import LocalModels, LocalModelUnavailable
+from fairmark.judges.local import LocalModels
+from fairmark.errors import LocalModelUnavailable
 models = LocalModels(Path(sys.argv[1]))
 print(models.available())
 try:

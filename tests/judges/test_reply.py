@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairmark.errors import JudgeCutOff, JudgeRefused
+from fairmark.errors import JudgeCutOff, JudgeRefused, NotAnAnswer
 from fairmark.graders.label_model import LabelShape
 from fairmark.graders.score_model import ScoreShape
-from fairmark.judges.base import NotAnAnswer
 from fairmark.judges.fake import FakeAnswer, FakeJudge
 from fairmark.judges.reply import LOOKED_AT, Said, read_plain
 from fairmark.result import Result

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 import fairmark
-from fairmark.errors import JudgeFailed, NotGraded
+from fairmark.errors import JudgeFailed, NotGraded, Rejected
 from fairmark.judges import vectors as module
 from fairmark.judges.asking import AskingJudge
 from fairmark.judges.base import Budget, Embedded
 from fairmark.judges.cache import Cache, key_of
-from fairmark.judges.client import Rejected
 from tests.judges.scripted import Sender, registry, settle
 
 MODELS = registry(e={"price_in": 1.0})

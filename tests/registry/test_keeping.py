@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from fairmark.errors import DuplicateKey, InvalidGrader, InvalidKey, LockedGrader, VersionConflict
+from fairmark.errors import DuplicateKey, FunctionRefused, InvalidGrader, InvalidKey, LockedGrader, VersionConflict
 from fairmark.graders import grades_by_itself
-from fairmark.registry.functions import FunctionRefused
 from fairmark.registry.keeping import Registration, grader_type, record
 from fairmark.registry.lookup import Registry, itself
 from fairmark.store import Grader, NewGrader, Store

@@ -18,13 +18,14 @@ from typing import Any
 
 import pytest
 
+from fairmark.errors import BuildFailed, NoSuchImage
 from fairmark.graders import code
 from fairmark.sandbox import build, corpora, images, look
 from fairmark.sandbox.base import Outcome, Policy, Program
 from fairmark.sandbox.build import read_pins
 from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN, KnownImage
 from fairmark.sandbox.children import Done
-from fairmark.sandbox.images import ABI, BuildFailed, Image, Images, NoSuchImage, missing_imports
+from fairmark.sandbox.images import ABI, Image, Images, missing_imports
 from fairmark.settings import Settings
 
 SIX = "six==1.17.0\n"

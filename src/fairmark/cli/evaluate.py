@@ -16,13 +16,13 @@ from fairmark.cli import exits, inputs
 from fairmark.cli.progress import RowProgress
 from fairmark.data import report
 from fairmark.data.dataset import DataFile, DataRow
+from fairmark.data.outfile import refuse_input
 from fairmark.data.results import PARTIAL, ResultsFile, StoredRow, fingerprint, stopped, stored_rows
 from fairmark.data.runner import run
 from fairmark.data.tally import Tally
 from fairmark.errors import InvalidData, InvalidGrader
 from fairmark.jsontext import encode_pretty
 from fairmark.judges.base import Budget
-from fairmark.outfile import refuse_input
 from fairmark.run import LONGEST_S
 from fairmark.spec import GraderSpec
 

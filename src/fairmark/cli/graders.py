@@ -10,8 +10,8 @@ from fairmark import jsontext
 from fairmark.cli import inputs
 from fairmark.cli.database import Db, with_store
 from fairmark.cli.tables import show_table, time_text
+from fairmark.data.outfile import write_whole
 from fairmark.errors import DuplicateKey, InvalidData, InvalidGrader, LockedGrader, Problem
-from fairmark.outfile import write_whole
 
 if TYPE_CHECKING:
     from fairmark.store import Grader, Store
@@ -131,7 +131,7 @@ def import_(
 
     Exit status: 0 all are there, 2 nothing was imported, 3 the database cannot be used now.
     """
-    from fairmark.registry.functions import FunctionRefused
+    from fairmark.errors import FunctionRefused
     from fairmark.registry.keeping import Registration
     from fairmark.registry.lookup import Registry
     from fairmark.registry.packs import read_pack

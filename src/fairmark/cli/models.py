@@ -88,7 +88,7 @@ def pull(
 
     Exit status: 0 it is there, 2 no such model, 3 it could not be fetched.
     """
-    from fairmark.judges.pull import PullFailed
+    from fairmark.errors import PullFailed
     from fairmark.judges.pull import pull as fetch
 
     progress = Progress(

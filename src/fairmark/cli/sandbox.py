@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from fairmark.cli import exits
-from fairmark.errors import InvalidData
+from fairmark.errors import BuildFailed, InvalidData
 from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN
-from fairmark.sandbox.images import BuildFailed, Image, Images
+from fairmark.sandbox.images import Image, Images
 from fairmark.settings import settings
 
 app = typer.Typer(

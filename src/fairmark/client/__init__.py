@@ -5,20 +5,21 @@ a server, `local` opens the store. What callers see of the two is the same, erro
 """
 
 from fairmark.client.asynchronous import AsyncClient
-from fairmark.client.errors import AccessDenied, ServerFailed
 from fairmark.client.records import GraderVersion, Metric, Project, RegisteredGrader, Score
 from fairmark.client.synchronous import Client
 from fairmark.endpoints import Offline, Online
 from fairmark.errors import (
+    AccessDenied,
     DuplicateKey,
+    FunctionRefused,
     InvalidData,
     InvalidGrader,
     InvalidKey,
     LockedGrader,
+    ServerFailed,
     UnknownGrader,
     VersionConflict,
 )
-from fairmark.registry.functions import FunctionRefused
 
 __all__ = [
     "AccessDenied",

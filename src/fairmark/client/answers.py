@@ -6,19 +6,21 @@ from typing import Any
 
 from fairmark import jsontext
 from fairmark.client.backend import Json
-from fairmark.client.errors import AccessDenied, ServerFailed
 from fairmark.errors import (
+    AccessDenied,
     DuplicateKey,
     FairmarkError,
+    FunctionRefused,
     InvalidData,
     InvalidGrader,
     InvalidKey,
     LockedGrader,
     Problem,
+    ServerFailed,
     VersionConflict,
 )
 from fairmark.graders.function import Check
-from fairmark.registry.functions import FunctionCheck, FunctionRefused
+from fairmark.registry.functions import FunctionCheck
 
 _BY_CODE: dict[str, type[FairmarkError]] = {
     "duplicate_key": DuplicateKey,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from fairmark.client.errors import ServerFailed
+from fairmark.errors import ServerFailed
 
 LONGEST_SAMPLE_ID = 512
 

@@ -15,8 +15,8 @@ from yarl import URL
 from fairmark import jsontext
 from fairmark.client.answers import understood
 from fairmark.client.backend import Json
-from fairmark.client.errors import ServerFailed
 from fairmark.endpoints import Offline, Online
+from fairmark.errors import ServerFailed
 from fairmark.judges.client import proxy_for
 from fairmark.outbound.connection import why_it_failed
 from fairmark.outbound.secrets import hidden

@@ -16,8 +16,8 @@ import msgspec
 
 from fairmark import jsontext
 from fairmark.data.dataset import DataRow
+from fairmark.data.outfile import adopt_mode, is_special
 from fairmark.errors import InvalidData
-from fairmark.outfile import adopt_mode, is_special
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
 

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fairmark import jsontext
-from fairmark.errors import GradingFailed
+from fairmark.errors import GradingFailed, InvalidSource
 from fairmark.evals.criteria import Criterion, Outcome, broken_result, load_criteria, row_outcome
 from fairmark.evals.flight import Flight
 from fairmark.evals.item import encode_item, given_sample, made_sample
 from fairmark.evals.sampling import Sampled, sample_rows, with_speech
-from fairmark.evals.source import InvalidSource, Source, SourceRow, find_file, open_source
+from fairmark.evals.source import Source, SourceRow, find_file, open_source
 from fairmark.graders import paid, rows_at_once, waits
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Judge

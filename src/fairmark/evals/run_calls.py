@@ -9,12 +9,12 @@ from typing import Any, get_args
 import msgspec
 
 from fairmark import jsontext
-from fairmark.errors import InvalidGrader
+from fairmark.errors import InvalidGrader, InvalidSource
 from fairmark.evals.criteria import load_criteria, pinned_criteria
 from fairmark.evals.engine import Engine
 from fairmark.evals.eval_calls import read_metadata, read_name
 from fairmark.evals.ready import check_ready
-from fairmark.evals.source import InvalidSource, Source, find_file, open_source
+from fairmark.evals.source import Source, find_file, open_source
 from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Run, Store, UnknownEval

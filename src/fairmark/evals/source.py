@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from fairmark import jsontext
 from fairmark.data.dataset import DataFile
-from fairmark.errors import FairmarkError, GradingFailed, InvalidData, InvalidGrader
+from fairmark.errors import GradingFailed, InvalidData, InvalidGrader, InvalidSource
 from fairmark.graders.judging import read_sampling
 from fairmark.row import split_row
 from fairmark.store import Store
@@ -16,15 +16,6 @@ from fairmark.text.template import Template, Variable
 TYPES = ("jsonl", "completions", "responses")
 _LOG_SOURCES = ("stored_completions", "responses")
 _MOST_TOOLS = 128
-
-
-class InvalidSource(FairmarkError, ValueError):
-    """A data source that cannot be used. `path` is where, below `data_source`."""
-
-    def __init__(self, path: str, message: str, code: str = "invalid_value") -> None:
-        super().__init__(f"data_source{path}: {message}")
-        self.path = f"data_source{path}"
-        self.code = code
 
 
 class SourceRow(NamedTuple):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.data.outfile import refuse_input, write_whole
 from fairmark.errors import EvaluationFailed, InvalidData
-from fairmark.outfile import refuse_input, write_whole
 
 RESULTS_FILE = "evaluation_results.json"
 

@@ -9,10 +9,9 @@ from pydantic import PlainSerializer, PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import InvalidGrader, Problem
+from fairmark.errors import InvalidGrader, NotAnAnswer, Problem
 from fairmark.graders.judging import PanelGrader, Reading, grade_by_judges, result_of, steps_of
 from fairmark.graders.threads import OTHER_NAMES, chat, completion_of, own, prompt
-from fairmark.judges.base import NotAnAnswer
 from fairmark.result import Grade
 from fairmark.row import Row, content_text
 from fairmark.text.handlebars import Handlebars, Own

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import GradingFailed, NotGraded
+from fairmark.errors import GradingFailed, NotAnAnswer, NotGraded
 from fairmark.graders.judging import MOST_LEVELS, JudgeGrader, fenced
 from fairmark.graders.threads import OTHER_NAMES, chat, completion_of, prompt
 from fairmark.judgement import Judgement
-from fairmark.judges.base import NotAnAnswer, Question, Shape
+from fairmark.judges.base import Question, Shape
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.text.handlebars import Own

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import GradingFailed, NotGraded
+from fairmark.errors import GradingFailed, NotAnAnswer, NotGraded
 from fairmark.graders.claims import ShareGrader, ask, bit_of, question, reason_of
 from fairmark.graders.judging import MOST_LEVELS
 from fairmark.graders.threads import documents_of, question_of
 from fairmark.judgement import Judgement
-from fairmark.judges.base import NotAnAnswer, Question
+from fairmark.judges.base import Question
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.text.thread import thread_of

@@ -9,9 +9,9 @@ from pydantic import PlainValidator, Strict
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import GradingFailed, InvalidGrader, NotGraded, Problem
+from fairmark.errors import GradingFailed, InvalidGrader, NotAnAnswer, NotGraded, Problem
 from fairmark.judgement import Judgement
-from fairmark.judges.base import NotAnAnswer, Question, Shape
+from fairmark.judges.base import Question, Shape
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec

@@ -9,7 +9,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import InvalidGrader, Problem
+from fairmark.errors import InvalidGrader, NotAnAnswer, Problem
 from fairmark.graders.judging import (
     ModelGrader,
     Reading,
@@ -19,7 +19,6 @@ from fairmark.graders.judging import (
     result_of,
     steps_of,
 )
-from fairmark.judges.base import NotAnAnswer
 from fairmark.result import Grade
 from fairmark.row import Row
 

@@ -11,9 +11,8 @@ from pydantic import PlainSerializer, PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import InvalidGrader
+from fairmark.errors import InvalidGrader, NotAnAnswer
 from fairmark.graders.judging import ModelGrader, Reading, answer_schema, grade_by_judges, result_of, steps_of
-from fairmark.judges.base import NotAnAnswer
 from fairmark.result import Grade
 from fairmark.row import Row
 

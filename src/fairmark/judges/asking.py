@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairmark.errors import JudgeFailed, NotGraded
+from fairmark.errors import JudgeFailed, NotAnAnswer, NotGraded
 from fairmark.judgement import NO_USAGE, Judgement
-from fairmark.judges.base import Budget, Completion, Embedded, NotAnAnswer, Prompt, Question
+from fairmark.judges.base import Budget, Completion, Embedded, Prompt, Question
 from fairmark.judges.cache import Cache, key_of
 from fairmark.judges.chat import Chat, Sender
 from fairmark.judges.client import Tab

@@ -4,12 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from fairmark.errors import FairmarkError, GradingFailed, NotGraded
+from fairmark.errors import GradingFailed, NotGraded
 from fairmark.judgement import NO_USAGE, Judgement, Usage
-
-
-class NotAnAnswer(FairmarkError, ValueError):
-    """A structured answer that does not fit: the message says what was found and what would fit."""
 
 
 class Shape(Protocol):

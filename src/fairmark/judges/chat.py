@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from fairmark import jsontext
-from fairmark.errors import GradingFailed, JudgeFailed, JudgeRefused, JudgeUnreadable
+from fairmark.errors import GradingFailed, JudgeFailed, JudgeRefused, JudgeUnreadable, NotAnAnswer, Rejected
 from fairmark.judgement import Judgement
-from fairmark.judges.base import Completion, NotAnAnswer, Prompt, Question
-from fairmark.judges.client import Rejected, Tab
+from fairmark.judges.base import Completion, Prompt, Question
+from fairmark.judges.client import Tab
 from fairmark.judges.gguf import EMBEDDED
 from fairmark.judges.models import RUNGS, Model, Rung
 from fairmark.judges.reply import Said

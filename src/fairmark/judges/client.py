@@ -10,7 +10,7 @@ import aiohttp
 from yarl import URL
 
 from fairmark import jsontext
-from fairmark.errors import AnswerTooLarge, JudgeFailed, JudgeTimedOut, Unanswered
+from fairmark.errors import AnswerTooLarge, JudgeFailed, JudgeTimedOut, Rejected, Unanswered
 from fairmark.judgement import NO_USAGE, Usage
 from fairmark.judges.models import LOCAL, Model, Provider
 from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
@@ -23,17 +23,6 @@ MOST_BYTES = 16_000_000
 
 Endpoint = Callable[[str], Awaitable[Provider]]
 """Starts an embedded model, by name, where it does not run yet, and tells its endpoint."""
-
-
-class Rejected(JudgeFailed):
-    """The server will not take this request, however often it is sent."""
-
-    def __init__(self, message: str, status: int, error: dict[str, Any]) -> None:
-        super().__init__(message)
-        self.status = status
-        self.param = error.get("param") if isinstance(error.get("param"), str) else None
-        self.code = error.get("code") if isinstance(error.get("code"), str) else None
-        self.said = error.get("message") if isinstance(error.get("message"), str) else ""
 
 
 class Tab(Effort):

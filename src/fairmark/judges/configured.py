@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from fairmark.errors import UnknownModel
 from fairmark.judges.local import LocalModels
-from fairmark.judges.models import LOCAL, Registry, UnknownModel, read_registry
+from fairmark.judges.models import LOCAL, Registry, read_registry
 
 _PATTERN = frozenset("*?[")
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from fairmark.errors import JudgeFailed
+from fairmark.errors import LocalModelUnavailable
 from fairmark.judges import gguf
 
 WARNING = (
@@ -33,10 +33,6 @@ START_LIMIT_S = 60.0
 
 _PROCESS = Path(__file__).with_name("local_process.py")
 _INSTALL = "pip install 'fairmark[local]'"
-
-
-class LocalModelUnavailable(JudgeFailed):
-    """A model cannot be run here. The message says why and what to do; asking again does not help."""
 
 
 class Endpoint(NamedTuple):

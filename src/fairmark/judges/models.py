@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from fairmark import jsontext
-from fairmark.errors import JudgeFailed
+from fairmark.errors import InvalidSettings, UnknownModel
 from fairmark.judgement import Usage
 from fairmark.outbound.secrets import hidden
-from fairmark.settings import FILE, InvalidSettings, read_tables
+from fairmark.settings import FILE, read_tables
 
 OPENAI_URL = "https://api.openai.com/v1"
 AZURE_VERSION = "2024-10-21"
@@ -28,10 +28,6 @@ Rung = Literal["json_schema", "tools", "json_object", "text"]
 RUNGS: tuple[Rung, ...] = get_args(Rung)
 # OpenAI's reasoning models: no temperature, but a reasoning effort.
 _REASONING = ("o1*", "o3*", "o4*", "gpt-5*")
-
-
-class UnknownModel(JudgeFailed):
-    """No model of this name is configured."""
 
 
 @dataclass(frozen=True, slots=True)

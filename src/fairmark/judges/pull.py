@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import NoSuchModel, PullFailed
 from fairmark.judges import gguf, minilm
 from fairmark.judges.gguf import CATALOGUE, Gguf, Wheel
 
@@ -39,14 +39,6 @@ RESERVE_BYTES = 64 << 20
 """Disk that is left to others."""
 _CHUNK = 1 << 20
 _WAIT_S = 0.2
-
-
-class NoSuchModel(FairmarkError, LookupError):
-    """The catalogue has no model of that name. The message names those it has."""
-
-
-class PullFailed(FairmarkError):
-    """The model could not be fetched. The message says why and what to do; what was there before still is."""
 
 
 class _CutOff(Exception):  # a message between two functions, not an error

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import JudgeCutOff, JudgeRefused
-from fairmark.judges.base import NotAnAnswer, Shape
+from fairmark.errors import JudgeCutOff, JudgeRefused, NotAnAnswer
+from fairmark.judges.base import Shape
 from fairmark.row import content_text
 
 LOOKED_AT = 64_000

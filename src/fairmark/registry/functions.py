@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairmark.errors import FairmarkError
 from fairmark.graders.function import TEST_THREAD, Check, CheckFailed, annotation_warnings, static_checks
 from fairmark.sandbox.base import Program, Sandbox
 from fairmark.sandbox.callables import source_of
@@ -21,17 +20,6 @@ class FunctionCheck:
     checks: list[Check]
     warnings: list[str] = field(default_factory=list)
     score: float | None = None
-
-
-class FunctionRefused(FairmarkError, ValueError):
-    """A function grader failed one of its checks; nothing was kept."""
-
-    def __init__(self, path: str, found: FunctionCheck) -> None:
-        self.path = path
-        self.found = found
-        failed = found.checks[-1]
-        where = "" if path == "$.source" else f"{path}: "
-        super().__init__(f"{where}{failed.name}: {failed.message}")
 
 
 def check_function(

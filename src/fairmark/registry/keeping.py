@@ -9,12 +9,12 @@ from msgspec import UNSET, UnsetType
 
 from fairmark import jsontext
 from fairmark.endpoints import Offline, aprobe
-from fairmark.errors import InvalidGrader, InvalidKey, Problem
+from fairmark.errors import FunctionRefused, InvalidGrader, InvalidKey, Problem
 from fairmark.graders import known
 from fairmark.parse import aparse, read
 from fairmark.readiness import avalidate
 from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, children
-from fairmark.registry.functions import FunctionRefused, acheck_function
+from fairmark.registry.functions import acheck_function
 from fairmark.registry.lookup import Registry
 from fairmark.store import Grader, NewGrader
 from fairmark.store.graders import KeptGraders

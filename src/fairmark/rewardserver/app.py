@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import __version__, jsontext
-from fairmark.errors import InvalidData
+from fairmark.errors import InvalidData, Refusal
 from fairmark.graders import find, grades_by_itself
 from fairmark.rewardserver import wire
 from fairmark.run import agrade_many
@@ -61,7 +61,7 @@ class RewardApp:
             return
         try:
             status, value, headers = 200, await self._answer(scope, receive), {}
-        except wire.Refusal as refusal:
+        except Refusal as refusal:
             status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
         except ClientGone:
             return
@@ -79,10 +79,10 @@ class RewardApp:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         *before, door = scope["path"].strip("/").split("/")
         if door not in METHODS or len(before) > 1:
-            raise wire.Refusal(404, f"Not Found. There are: {', '.join(f'/{known}' for known in METHODS)}.")
+            raise Refusal(404, f"Not Found. There are: {', '.join(f'/{known}' for known in METHODS)}.")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if method != METHODS[door]:
-            raise wire.Refusal(405, "Method Not Allowed", {"allow": METHODS[door]})
+            raise Refusal(405, "Method Not Allowed", {"allow": METHODS[door]})
         if door == "health":
             return {"status": "ok"}
         self._let_in(headers, scope["query_string"])
@@ -105,7 +105,7 @@ class RewardApp:
         given = token.strip() if scheme.lower() == "bearer" else parse_qs(query.decode("latin-1")).get("key", [""])[0]
         if not hmac.compare_digest(given.encode(), self._key.encode()):
             found = "The key is not the right one." if given else "There is no key."
-            raise wire.Refusal(401, f"{found} Send it as 'Authorization: Bearer KEY'.", {"www-authenticate": "Bearer"})
+            raise Refusal(401, f"{found} Send it as 'Authorization: Bearer KEY'.", {"www-authenticate": "Bearer"})
 
     def _grader(self, before: list[str], door: str) -> GraderSpec | None:
         if before and before[0] in self._graders:
@@ -114,7 +114,7 @@ class RewardApp:
             return next(iter(self._graders.values()))
         if not before and door == "info":
             return None
-        raise wire.Refusal(404, f"Not Found. There are: {', '.join(f'/{word}/{door}' for word in self._graders)}.")
+        raise Refusal(404, f"Not Found. There are: {', '.join(f'/{word}/{door}' for word in self._graders)}.")
 
     def _info(self, spec: GraderSpec | None) -> dict[str, str]:
         if spec is None:
@@ -144,7 +144,7 @@ class RewardApp:
                     raise self._too_long()
                 if len(chunk) > self._room:
                     detail = "Other requests' bodies fill the memory that is set aside for them. Try again."
-                    raise wire.Refusal(503, detail, {"retry-after": "2", "connection": "close"})
+                    raise Refusal(503, detail, {"retry-after": "2", "connection": "close"})
                 self._room -= len(chunk)
                 taken += len(chunk)
                 body += chunk
@@ -154,10 +154,10 @@ class RewardApp:
         finally:
             self._room += taken
 
-    def _too_long(self) -> wire.Refusal:
+    def _too_long(self) -> Refusal:
         """The rest of such a body is not read: the connection ends."""
         detail = f"The body is longer than {self._max_body // 1_000_000} MB."
-        return wire.Refusal(413, detail, {"connection": "close"})
+        return Refusal(413, detail, {"connection": "close"})
 
 
 async def _score(spec: GraderSpec, body: bytes) -> Any:
@@ -200,6 +200,6 @@ def _check_page(headers: Mapping[str, str]) -> None:
     host = headers.get("host", "localhost")
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     if name.lower() not in LOOPBACK_NAMES:
-        raise wire.Refusal(403, "This server has no key and answers to localhost only. Set FAIRMARK_REWARD_KEY.")
+        raise Refusal(403, "This server has no key and answers to localhost only. Set FAIRMARK_REWARD_KEY.")
     if headers.get("origin", f"http://{host}") != f"http://{host}":
-        raise wire.Refusal(403, "Web pages of other sites may not use a server without a key.")
+        raise Refusal(403, "Web pages of other sites may not use a server without a key.")

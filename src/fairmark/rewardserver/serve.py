@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from fairmark.errors import CannotServe
 from fairmark.rewardserver.app import RewardApp, by_path
-from fairmark.serving.process import CannotServe, Server, bind, config, on_loopback, url_of
+from fairmark.serving.process import Server, bind, config, on_loopback, url_of
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
 

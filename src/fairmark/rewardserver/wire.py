@@ -7,22 +7,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import Refusal
 from fairmark.result import Result
 
 T = TypeVar("T")
 
 Row = dict[str, Any]
-
-
-class Refusal(FairmarkError):
-    """An answer that is an error. `detail` is FastAPI's, which is what clients of this contract are used to."""
-
-    def __init__(self, status: int, detail: Any, headers: dict[str, str] | None = None) -> None:
-        super().__init__(str(detail))
-        self.status = status
-        self.detail = detail
-        self.headers = headers or {}
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):

@@ -14,10 +14,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from fairmark.errors import BuildFailed
 from fairmark.sandbox import children, corpora
 from fairmark.sandbox.catalogue import KnownImage
 from fairmark.sandbox.children import Done
-from fairmark.sandbox.images import ABI, BuildFailed, Image
+from fairmark.sandbox.images import ABI, Image
 
 Say = Callable[[str], None]
 

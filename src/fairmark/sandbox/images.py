@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import BuildFailed, NoSuchImage
 from fairmark.sandbox import look
 from fairmark.sandbox.catalogue import DEFAULT_TAG, KNOWN, KnownImage, how_to_get, line_of_images
 
@@ -39,14 +39,6 @@ INSIDE = Path(__file__).with_name("inside")
 READY = "ready"
 LOCK = ".lock"
 SCRATCH_PREFIX = ".building-"
-
-
-class NoSuchImage(FairmarkError, LookupError):
-    """There is no image of that tag. The message names those there are."""
-
-
-class BuildFailed(FairmarkError):
-    """The image could not be built; what was there before still is. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

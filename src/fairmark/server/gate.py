@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairmark import jsontext
 from fairmark.errors import ApiError, InvalidData, InvalidGrader
-from fairmark.refusals import invalid, invalid_grader
+from fairmark.refusals import invalid, invalid_grader, refused
 from fairmark.serving import log
 from fairmark.serving.access import Access
 from fairmark.serving.process import DISCARDED_AT_MOST
@@ -195,7 +195,7 @@ class Gate:
             case InvalidGrader():
                 return invalid_grader(error)
             case InvalidData():
-                return invalid(str(error))
+                return refused(error)
             case UnknownCursor():
                 return invalid(str(error), error.name)
             case HTTPException():
@@ -206,10 +206,10 @@ class Gate:
             case StoreUnavailable():
                 log.event(logging.WARNING, "store unavailable", reason=str(error), request_id=request_id.decode())
                 return ApiError(
-                    503,
+                    error.status,
                     "The store cannot be reached at the moment. Try again.",
                     "server_error",
-                    code="store_unavailable",
+                    code=error.code,
                     headers={"retry-after": "1"},
                 )
             case _:

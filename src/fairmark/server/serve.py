@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from fairmark.endpoints.chosen import only_listed
+from fairmark.errors import CannotServe
 from fairmark.evals.engine import Engine
 from fairmark.sandbox.catalogue import BASE_TAG, DEFAULT_TAG, KNOWN
 from fairmark.sandbox.images import Images
 from fairmark.server.app import build
 from fairmark.serving import log
 from fairmark.serving.metrics import Metrics
-from fairmark.serving.process import CannotServe, Server, bind, config, on_loopback, url_of
+from fairmark.serving.process import Server, bind, config, on_loopback, url_of
 from fairmark.serving.wire import State
 from fairmark.settings import Settings
 from fairmark.store import Store, StoreUnavailable, contents

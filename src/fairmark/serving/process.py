@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairmark.errors import ApiError, FairmarkError
+from fairmark.errors import ApiError, CannotServe
 from fairmark.serving.wire import new_request_id
 
 KEEP_ALIVE_S = 75
@@ -26,10 +26,6 @@ STALLED_S = 60.0
 BACKLOG = 2048
 DISCARDED_AT_MOST = 256_000_000
 """How much of a body that was refused is read and thrown away."""
-
-
-class CannotServe(FairmarkError):
-    """The server cannot start; the message says why and what would help."""
 
 
 def bind(host: str, port: int) -> list[socket.socket]:

@@ -6,13 +6,13 @@ from fairmark.errors import (
     ApiError,
     DuplicateKey,
     FairmarkError,
+    FunctionRefused,
     InvalidGrader,
     InvalidKey,
     LockedGrader,
     VersionConflict,
 )
-from fairmark.refusals import invalid, invalid_grader
-from fairmark.registry.functions import FunctionRefused
+from fairmark.refusals import invalid_grader, refused
 from fairmark.registry.keeping import Registration
 from fairmark.serving.wire import state
 
@@ -27,18 +27,12 @@ def refusal(error: FairmarkError, root: str = "grader") -> FairmarkError:
     match error:
         case InvalidGrader():
             return invalid_grader(error, root)
-        case InvalidKey():
-            return invalid(str(error), "key")
         case FunctionRefused():
             checks = [each._asdict() for each in error.found.checks]
             extra = {"checks": checks, "warnings": error.found.warnings, "valid": False}
             param = (root + error.path.removeprefix("$")).removeprefix(".")
-            return ApiError(400, str(error), param=param, code="function_check_failed", extra=extra)
-        case DuplicateKey():
-            return ApiError(409, str(error), param="key", code="duplicate_key")
-        case VersionConflict():
-            return ApiError(409, str(error), param="version", code="version_conflict")
-        case LockedGrader():
-            return ApiError(423, str(error), param="key", code="locked")
+            return ApiError(error.status, str(error), param=param, code=error.code, extra=extra)
+        case InvalidKey() | DuplicateKey() | VersionConflict() | LockedGrader():
+            return refused(error)
         case _:
             return error

@@ -3,25 +3,36 @@
 import asyncio
 from pathlib import Path
 
-from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
+from fairmark.errors import (
+    DiskFull,
+    DuplicateKey,
+    InvalidCursor,
+    InvalidDatabase,
+    InvalidProject,
+    InvalidView,
+    LockedGrader,
+    StoreUnavailable,
+    UnknownCursor,
+    UnknownEval,
+    VersionConflict,
+)
 from fairmark.store import room
 from fairmark.store.comparison import Comparison, Pair, PairPage, Totals, shared_criteria
 from fairmark.store.counts import Counts
-from fairmark.store.database import Database, DiskFull, InvalidDatabase, StoreUnavailable
+from fairmark.store.database import Database
 from fairmark.store.evals import Eval, Evals
 from fairmark.store.files import File, Files
 from fairmark.store.grader_scores import GraderScores, PushedScore
 from fairmark.store.graders import Grader, KeptGraders, NewGrader, Version
 from fairmark.store.history import History
 from fairmark.store.items import Item, Items, NewItem
-from fairmark.store.keys import InvalidProject, Key, Keys
+from fairmark.store.keys import Key, Keys
 from fairmark.store.notes import reason_key
-from fairmark.store.pages import Page, UnknownCursor
-from fairmark.store.places import InvalidCursor
+from fairmark.store.pages import Page
 from fairmark.store.positions import Positions
 from fairmark.store.recent import Recent, RecentRuns, RunSummary
-from fairmark.store.rows import InvalidView, Neighbours, RowPage, Rows, View
-from fairmark.store.runs import Run, Runs, UnknownEval
+from fairmark.store.rows import Neighbours, RowPage, Rows, View
+from fairmark.store.runs import Run, Runs
 from fairmark.store.samples import Samples
 from fairmark.store.scores import CriterionScore, Scores, hash_item
 from fairmark.store.sessions import Sessions

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store.database import Database, StoreUnavailable
+from fairmark.errors import StoreUnavailable
+from fairmark.store.database import Database
 
 _CLAIMS = 0x46414953
 """The first number of the advisory locks of runs; the second one is the run's."""

@@ -13,9 +13,10 @@ import msgspec
 from sqlalchemy import Select, and_, case, func, literal, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fairmark.errors import InvalidCursor
 from fairmark.store.database import Database, uninterrupted
 from fairmark.store.items import Item
-from fairmark.store.places import InvalidCursor, beyond, read_index, read_place
+from fairmark.store.places import beyond, read_index, read_place
 from fairmark.store.rows import items_at
 from fairmark.store.runs import Run
 from fairmark.store.scores import FAIL, GRADED, PASS, Scale, only_at, score_range

@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError, NotNow
+from fairmark.errors import DiskFull, InvalidDatabase, StoreUnavailable
 from fairmark.store.tables import deleted
 from fairmark.store.turns import Turns
 
@@ -60,18 +60,6 @@ _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "40", "53", "57", "58", "25006", "55P
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 """What the system says where a disk, or somebody's share of it, is full."""
 _POSTGRES_OPTIONS = {"host", "port", "ssl"}
-
-
-class StoreUnavailable(NotNow):
-    """The database cannot be reached, is locked or its disk is full. The same call may succeed later."""
-
-
-class DiskFull(StoreUnavailable):
-    """There is no room to store anything. Reading goes on."""
-
-
-class InvalidDatabase(FairmarkError, ValueError):
-    """This database cannot be used at all: a wrong URL, another server on its file, tables of a newer Fairmark."""
 
 
 class Database:

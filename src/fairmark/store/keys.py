@@ -10,17 +10,13 @@ import msgspec
 from sqlalchemy import select
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import InvalidProject
 from fairmark.store import ids
 from fairmark.store.database import Database, uninterrupted
 from fairmark.store.tables import keys
 
 START_LENGTH = 8
 _PROJECT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-
-
-class InvalidProject(FairmarkError, ValueError):
-    """A project cannot have this name."""
 
 
 class Key(msgspec.Struct, frozen=True):

@@ -6,22 +6,10 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select
 
-from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import UnknownCursor
 
 Order = Literal["asc", "desc"]
 Record = TypeVar("Record")
-
-
-class UnknownCursor(FairmarkError, ValueError):
-    """`after` or `before` names nothing that is or was in this list."""
-
-    def __init__(self, id_: str, name: str = "after") -> None:
-        self.name = name
-        which = "last" if name == "after" else "first"
-        super().__init__(
-            f"{name}: there is no {jsontext.quote(id_)} in this list. Use the id of the {which} entry seen."
-        )
 
 
 class Page(msgspec.Struct, Generic[Record], frozen=True):

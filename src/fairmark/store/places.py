@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement
 
-from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import InvalidCursor
 
 # The page on the other side of the same place.
 _OPPOSITE = {"after": "until", "until": "after", "before": "from", "from": "before"}
@@ -21,15 +20,6 @@ _COMPARE = {
     (False, False): operator.lt,
 }
 MOST_ROWS = 2**31
-
-
-class InvalidCursor(FairmarkError, ValueError):
-    """This is no place in this list."""
-
-    def __init__(self, at: str) -> None:
-        super().__init__(
-            f"at: {jsontext.quote(at)} is no place in this list. Use what a page gave as its previous or next one."
-        )
 
 
 class Place(NamedTuple):

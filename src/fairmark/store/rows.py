@@ -30,12 +30,12 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark import jsontext
-from fairmark.errors import FairmarkError
+from fairmark.errors import InvalidCursor, InvalidView
 from fairmark.store import ids
 from fairmark.store.counts import OUTCOMES
 from fairmark.store.database import Database, uninterrupted
 from fairmark.store.items import Item
-from fairmark.store.places import MOST_ROWS, InvalidCursor, Place, beyond, read_index, read_place
+from fairmark.store.places import MOST_ROWS, Place, beyond, read_index, read_place
 from fairmark.store.runs import Run
 from fairmark.store.scores import ERROR, GRADED, SKIP, STATUSES, only_at
 from fairmark.store.search import ESCAPE, Needle
@@ -53,10 +53,6 @@ Outcome = Literal["pass", "fail", "error", "skip"]
 _UNGRADED = ("error", "skip")
 _SEGMENTS = [GRADED, (ERROR,), (SKIP,)]
 _STORED = select(items.c.idx, items.c.status, items.c.body)
-
-
-class InvalidView(FairmarkError, ValueError):
-    """No rows can be chosen or sorted in this way."""
 
 
 class View(msgspec.Struct, frozen=True):

@@ -11,10 +11,10 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.errors import FairmarkError
+from fairmark.errors import StoreUnavailable, UnknownEval
 from fairmark.store import ids, positions
 from fairmark.store.claims import Claims, ClaimsInMemory, ClaimsInSession
-from fairmark.store.database import Database, StoreUnavailable, new_seq, uninterrupted
+from fairmark.store.database import Database, new_seq, uninterrupted
 from fairmark.store.pages import Order, Page, make_page, page_query, read_span
 from fairmark.store.positions import Deleted
 from fairmark.store.tables import error_rows, evals, items, run_criteria, run_notes, runs, samples, scores, sources
@@ -22,10 +22,6 @@ from fairmark.store.tables import error_rows, evals, items, run_criteria, run_no
 Status = Literal["queued", "in_progress", "completed", "canceled", "failed"]
 _ACTIVE = ("queued", "in_progress")
 _CANDIDATES = 100
-
-
-class UnknownEval(FairmarkError, LookupError):
-    """The eval of a new run is not there, or no longer."""
 
 
 class Run(msgspec.Struct, frozen=True):

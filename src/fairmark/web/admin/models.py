@@ -11,14 +11,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.errors import FairmarkError
+from fairmark.errors import FairmarkError, InvalidSettings, UnknownModel
 from fairmark.judges import trial
 from fairmark.judges.local import LocalModels
-from fairmark.judges.models import ALIASES_VARIABLE, LOCAL, Model, Registry, UnknownModel, read_registry
+from fairmark.judges.models import ALIASES_VARIABLE, LOCAL, Model, Registry, read_registry
 from fairmark.result import Result
 from fairmark.run import agrade
 from fairmark.serving.wire import project, state
-from fairmark.settings import FILE, InvalidSettings
+from fairmark.settings import FILE
 from fairmark.store import ModelSpending, SpentTotals
 from fairmark.web.frame import render
 from fairmark.web.frame.visit import field, is_partial

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from fairmark import jsontext
 from fairmark.data.dataset import DataFile, DataRow
-from fairmark.errors import ApiError, InvalidData
+from fairmark.errors import ApiError, InvalidData, InvalidSource
 from fairmark.evals.sampling import Sampled
-from fairmark.evals.source import InvalidSource, find_file, open_source
+from fairmark.evals.source import find_file, open_source
 from fairmark.judgement import Judgement
 from fairmark.parse import read
 from fairmark.refusals import invalid, not_found, wrong_type

@@ -6,14 +6,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.errors import ApiError, InvalidGrader
+from fairmark.errors import ApiError, InvalidGrader, InvalidSettings
 from fairmark.graders import all_kinds
 from fairmark.judges.configured import configured
 from fairmark.judges.models import read_registry
 from fairmark.parse import read
 from fairmark.refusals import not_found, wrong_type
 from fairmark.serving.wire import answer, base_url, read_object, state
-from fairmark.settings import InvalidSettings
 from fairmark.web.frame import render
 from fairmark.web.frame.visit import visit
 from fairmark.web.graders import forms, snippets

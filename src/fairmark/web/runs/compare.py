@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from fairmark import jsontext
 from fairmark.data import intervals
+from fairmark.errors import InvalidCursor
 from fairmark.refusals import invalid, not_found
 from fairmark.serving.named import named_eval
 from fairmark.serving.wire import project, state
 from fairmark.store import Eval, Run
 from fairmark.store.comparison import Change, Pair, Totals
-from fairmark.store.places import InvalidCursor
 from fairmark.web.evals.detail import pass_rate, share
 from fairmark.web.frame import render, show
 from fairmark.web.frame.visit import redirect

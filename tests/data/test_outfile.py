@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fairmark.data.outfile import refuse_input, write_whole
 from fairmark.errors import InvalidData
-from fairmark.outfile import refuse_input, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""Every error has its place in one file, with what the wire needs to know of it."""
+
+import ast
+from pathlib import Path
+
+from fairmark import errors
+from fairmark.errors import ERROR_KEYS, ApiError, FairmarkError, GradingFailed, InvalidGrader
+from fairmark.refusals import refused
+
+SOURCE = Path(errors.__file__).parent
+OURS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FairmarkError)}
+
+
+def test_no_error_of_ours_is_defined_anywhere_else() -> None:
+    elsewhere = [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in SOURCE.rglob("*.py")
+        if path.name != "errors.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in OURS for base in node.bases)
+    ]
+    assert elsewhere == []
+
+
+def test_every_failure_of_a_row_names_a_flag_of_the_wire() -> None:
+    failures = [kind for kind in OURS.values() if issubclass(kind, GradingFailed)]
+    assert len(failures) > 10
+    assert all(kind.flag in ERROR_KEYS for kind in failures)
+    assert all(kind.details_key in (None, *ERROR_KEYS) for kind in failures)
+
+
+def test_every_error_names_the_answer_to_a_request_that_meets_it() -> None:
+    assert {kind.status for kind in OURS.values()} == {400, 404, 409, 423, 503, 507}
+    answer = refused(errors.LockedGrader("it is locked."))
+    assert isinstance(answer, ApiError)
+    assert (answer.status, answer.code, answer.param, answer.message) == (423, "locked", "key", "it is locked.")
+
+
+def test_problems_are_told_with_their_places() -> None:
+    error = InvalidGrader.at("$.operation", "missing.")
+    assert (str(error), error.status) == ("$.operation: missing.", 400)
