@@ -15,6 +15,7 @@ from fairmark.evals.source import open_source
 from fairmark.judges.fake import FakeAnswer
 from fairmark.settings import Settings, settings
 from fairmark.store import Run, Store, StoreUnavailable
+from tests import kinds
 from tests.evals.working import (
     EXACT,
     JUDGE,
@@ -78,6 +79,14 @@ async def test_every_row_gets_one_item_with_one_result_for_each_criterion(store:
     assert {type(result["passed"]) for item in seen for result in item["results"]} == {bool}
     assert seen[3]["datasource_item"] == {"a": "0", "n": 3}
     assert [result["name"] for result in seen[0]["results"]] == list(found.criteria_counts)
+
+
+async def test_the_criteria_of_a_row_are_asked_side_by_side(store: Store) -> None:
+    with kinds.installed():  # two of these finish only if both are under way at once
+        criteria = [{"type": "meeting", "name": name, "pass_threshold": 1} for name in ("one", "other")]
+        found, seen = await worked_off(store, await new_run(store, criteria, rows(1)))
+    assert [result["score"] for result in seen[0]["results"]] == [1.0, 1.0]
+    check_counts(found, seen, 1)
 
 
 async def test_a_row_passes_fails_or_is_an_error_by_its_criteria(store: Store) -> None:
