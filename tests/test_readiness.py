@@ -69,15 +69,15 @@ def test_an_unknown_model_is_a_warning_of_validation_and_stops_a_run(grader: dic
 
 
 def test_a_package_of_an_image_that_is_not_installed_is_told_with_the_command() -> None:
-    (warning,) = fairmark.validate(python("from rapidfuzz import fuzz")).warnings
+    (warning,) = fairmark.validate(python("from sympy import Symbol")).warnings
     assert warning.startswith("$.source: ")
-    assert "rapidfuzz" in warning
+    assert "sympy" in warning
     assert "fairmark sandbox install" in warning
-    assert told(python("from rapidfuzz import fuzz")) == [("$.source", "image_not_installed")]
+    assert told(python("from sympy import Symbol")) == [("$.source", "image_not_installed")]
 
 
 def test_an_import_that_may_never_be_reached_is_told_and_stops_nothing() -> None:
-    grader = python(inside="if item.get('numbers'): import numpy")
+    grader = python(inside="if item.get('numbers'): import pandas")
     assert len(fairmark.validate(grader).warnings) == 1
     assert told(grader) == []
 
@@ -126,7 +126,7 @@ def criteria(*graders: dict[str, Any]) -> Any:
 
 def test_a_run_is_refused_with_everything_that_its_criteria_lack() -> None:
     with pytest.raises(ApiError) as refused:
-        check_ready(criteria(JUDGE, {**JUDGE, "model": "huose"}, python("import numpy")), None)
+        check_ready(criteria(JUDGE, {**JUDGE, "model": "huose"}, python("import pandas")), None)
     assert (refused.value.status, refused.value.param) == (400, "testing_criteria[1].model")
     assert [problem["path"] for problem in refused.value.extra["problems"]] == [
         "testing_criteria[1].model",

@@ -85,7 +85,8 @@ def test_a_full_disk_turns_ready_red_and_everything_goes_on_by_itself_after(serv
         with no_room(server.home):
             answer = server.get("/readyz")
             assert (answer.status, answer.error["code"]) == (503, "disk_full")
-            big = {"name": "x" * 1_000_000, "data_source_config": CONFIG, "testing_criteria": [EXACT]}
+            long = {**EXACT, "input": "x" * 1_000_000}
+            big = {"data_source_config": CONFIG, "testing_criteria": [long]}
             answer = server.post("/v1/evals", big)
             assert (answer.status, answer.error["code"]) == (507, "disk_full")
             assert server.get(f"{where}/{created.json()['id']}").status == 200

@@ -74,11 +74,11 @@ def test_every_operation_tells_each_status_that_it_may_answer() -> None:
     assert told["/readyz", "get"] == "200 503"
     assert told["/v1/models", "get"] == "200 401 403 429 503"
     assert told["/v1/evals", "get"] == "200 400 401 403 429 503"
-    assert told["/v1/evals", "post"] == "201 400 401 403 408 413 429 503"
-    assert told["/v1/evals/{eval_id}/runs/{run_id}/cancel", "post"] == "200 401 403 404 408 413 429 503"
-    assert told["/v1/rewards", "post"] == "200 400 401 403 409 408 413 429 503"
-    assert told["/v1/graders/{key}", "patch"] == "200 400 401 403 404 409 423 408 413 429 503"
-    assert told["/v1/graders/{key}", "delete"] == "200 401 403 404 423 429 503"
+    assert told["/v1/evals", "post"] == "201 400 401 403 408 413 429 503 507"
+    assert told["/v1/evals/{eval_id}/runs/{run_id}/cancel", "post"] == "200 401 403 404 408 413 429 503 507"
+    assert told["/v1/rewards", "post"] == "200 400 401 403 409 408 413 429 503 507"
+    assert told["/v1/graders/{key}", "patch"] == "200 400 401 403 404 409 423 408 413 429 503 507"
+    assert told["/v1/graders/{key}", "delete"] == "200 401 403 404 423 429 503 507"
 
 
 def test_the_docs_page_needs_nothing_from_outside(server: Server) -> None:

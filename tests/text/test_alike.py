@@ -13,6 +13,8 @@ from fairmark.text.alike import LONGEST, alike
         ('{{ item.a }}: no field "a". It has: b.', '{{ item.a }}: no field "a". It has: b.'),
         ('the judge answered "I like it a lot", not a number', 'the judge answered "…", not a number'),
         ("gpt-4.1-mini: HTTP 503 after 4 attempts in 12.75 s", "gpt-4.1-mini: HTTP 503 after # attempts in # s"),
+        ("ValueError: no city in Way 101", "ValueError: no city in Way #"),
+        ("the server answered 404: no model 123", "the server answered 404: no model #"),
         ("<function f at 0x7f12ab>: 123456 rows", "<function f at #>: # rows"),
         ("it isn't there and won't come", "it isn't there and won't come"),
         ('found ""', 'found ""'),

@@ -15,7 +15,7 @@ from tests.web.browser import Scheme, Width, check_page, in_thread, new_eval, ne
 from tests.web.conftest import Open, Start
 from tests.web.forms import HTML, cookies_of, get, post, send
 
-SECRET = "sk-very-secret"  # noqa: S105  # of no service
+SECRET = "sk-very-secret-indeed"  # noqa: S105  # of no service
 YES = '{"steps":[],"result":"yes"}'
 TOML = """
 [providers.house]

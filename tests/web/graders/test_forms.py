@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from fairmark import validate
 from fairmark.graders import KINDS, Kind
+from fairmark.parse import validate
 from fairmark.result import Grade
 from fairmark.spec import GraderSpec
 from fairmark.web.graders import forms

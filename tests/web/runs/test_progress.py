@@ -85,12 +85,14 @@ def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open
     expect(told).to_contain_text("Cost so far")
     check_accessible(page)
     screenshot(page, "run-live-desktop-light")
-    top = page.get_by_role("heading", name="Rows", exact=True).bounding_box()
+    page.get_by_role("heading", name="Rows", exact=True).scroll_into_view_if_needed()
+    top = page.get_by_role("heading", name="Rows", exact=True).bounding_box() or {}
     expect(told).to_contain_text("All rows done", timeout=60_000)
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
     expect(page.get_by_text("50 of 400 rows")).to_be_visible()
     expect(page.get_by_role("radio", name="All 400")).to_be_checked()
-    assert page.get_by_role("heading", name="Rows", exact=True).bounding_box() == top  # nothing has moved
+    now = page.get_by_role("heading", name="Rows", exact=True).bounding_box() or {}
+    assert abs(now["y"] - top["y"]) < 1  # whoever reads the rows finds them where they were
     check_page(window, "run-ended")
 
 

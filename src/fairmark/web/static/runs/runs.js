@@ -2,6 +2,8 @@
 
 const RETRY_MS = 5000;
 
+const placeOfRows = () => document.getElementById("rows-title")?.getBoundingClientRect().top ?? 0;
+
 /** Listens to a run that goes on, and shows what it hears. */
 function follow() {
   const live = document.getElementById("live");
@@ -16,7 +18,11 @@ function follow() {
   });
   source.addEventListener("ended", () => {
     source.close();
-    htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
+    const before = placeOfRows();
+    htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" }).then(() => {
+      // What is told now stands above the rows: whoever reads those shall not lose them.
+      if (scrollY > 0) scrollBy({ top: placeOfRows() - before, behavior: "instant" });
+    });
   });
   // The browser tries again by itself, but not where the answer was an error.
   source.addEventListener("error", () => {
