@@ -1,8 +1,22 @@
 // The pages of a run and its rows: news of its progress, addresses without empty parts, keys to go from row to row.
 
 const RETRY_MS = 5000;
+const HOLD_MS = 1500;
 
-const placeOfRows = () => document.getElementById("rows-title")?.getBoundingClientRect().top ?? 0;
+/** For a moment, what comes in above the rows does not move them away from whoever reads them. */
+function holdRows() {
+  const place = () => document.getElementById("rows-title")?.getBoundingClientRect().top;
+  const before = place();
+  let held = true;
+  for (const name of ["wheel", "touchmove", "keydown"]) addEventListener(name, () => (held = false), { once: true });
+  const end = performance.now() + HOLD_MS;
+  const hold = () => {
+    const drift = (place() ?? before) - before;
+    if (Math.abs(drift) >= 1) scrollBy({ top: drift, behavior: "instant" });
+    if (held && performance.now() < end) requestAnimationFrame(hold);
+  };
+  hold();
+}
 
 /** Listens to a run that goes on, and shows what it hears. */
 function follow() {
@@ -18,11 +32,8 @@ function follow() {
   });
   source.addEventListener("ended", () => {
     source.close();
-    const before = placeOfRows();
-    htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" }).then(() => {
-      // What is told now stands above the rows: whoever reads those shall not lose them.
-      if (scrollY > 0) scrollBy({ top: placeOfRows() - before, behavior: "instant" });
-    });
+    if (scrollY > 0) holdRows();
+    htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
   });
   // The browser tries again by itself, but not where the answer was an error.
   source.addEventListener("error", () => {
