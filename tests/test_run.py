@@ -3,11 +3,13 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import fairmark
+from fairmark.graders import KINDS
 from fairmark.run import CHUNK_ROWS, ROWS_IN_FLIGHT
 from tests import kinds
 
@@ -245,3 +247,21 @@ def test_with_time_enough_a_deadline_changes_nothing() -> None:
     assert [r.reward for r in fairmark.grade_many(CHECK, rows(100), deadline_s=100)] == [
         r.reward for r in fairmark.grade_many(CHECK, rows(100))
     ]
+
+
+def test_with_a_deadline_few_rows_are_handed_over_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not done in time fails with those it was handed over with."""
+    sizes: list[int] = []
+    many = replace(KINDS["waiting"], rows_at_once=256)
+
+    async def note(spec: Any, rows: Any, ctx: Any) -> Any:
+        sizes.append(len(rows))
+        assert many.batch is not None
+        return await many.batch(spec, rows, ctx)
+
+    monkeypatch.setitem(KINDS, "waiting", replace(many, batch=note))
+    fairmark.grade_many(WAITING, rows(100), deadline_s=100)
+    assert max(sizes) == 32
+    sizes.clear()
+    fairmark.grade_many(WAITING, rows(100))
+    assert max(sizes) == 100

@@ -67,10 +67,10 @@ async def started(work: Any) -> AsyncIterator[asyncio.Task[Any]]:
 
 def test_a_worker_is_used_again_for_the_same_grader_and_for_others(crew: Crew) -> None:
     async def grade() -> None:
-        exact = parse({"type": "string_check", "input": "a", "reference": "a", "operation": "eq"})
+        exact = parse({"type": "string_check", "input": "a", "reference": "b", "operation": "eq"})
         assert (await crew.grade("a", FUZZY, EASY, 30)).reward == 1.0
         first = crew._idle[0][0]
-        assert (await crew.grade("b", exact, EASY, 30)).name == "string_check"
+        assert (await crew.grade("b", exact, EASY, 30)).reward == 0.0
         assert (await crew.grade("a", FUZZY, {"item": {}, "sample": "x"}, 30)).errors["invalid_variable_error"] is True
         assert [worker for worker, _ in crew._idle] == [first]
 
