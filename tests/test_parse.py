@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import fairmark
+from fairmark import parse as parsing
 from fairmark.errors import InvalidGrader
 from fairmark.parse import aparse, avalidate, parse
 
@@ -143,7 +144,7 @@ def test_keys_that_are_no_strings_and_values_json_does_not_know_do_no_harm() -> 
 
 
 def test_a_long_grader_is_read_beside_others_on_an_event_loop() -> None:
-    texts = ["{{item.a}}" * 10_000 + str(number) for number in range(12)]
+    texts = ["{{item.a}}" * 2_000 + str(number) for number in range(60)]
     children = {f"part{number}": {**CHECK, "input": text, "name": f"part{number}"} for number, text in enumerate(texts)}
     grader = {"type": "multi", "graders": children, "calculate_output": "part0"}
 
@@ -178,3 +179,10 @@ def test_a_mistyped_name_is_answered_with_the_nearest(change: dict[str, Any], sa
         assert checked.warnings == ["$.pass_threshold: 80 is outside the range 0 to 1."]
     else:
         assert [problem.message.endswith(says) for problem in checked.errors] == [True]
+
+
+def test_long_graders_do_not_fill_the_memory() -> None:
+    for number in range(200):
+        parse({**CHECK, "reference": str(number) + "x" * 100_000})
+    assert sum(map(len, parsing._cache)) <= parsing._CACHE_BYTES
+    assert parse({**CHECK, "reference": "199" + "x" * 100_000}) is parse({**CHECK, "reference": "199" + "x" * 100_000})

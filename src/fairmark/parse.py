@@ -22,6 +22,7 @@ Grader = GraderSpec | Mapping[str, Any] | str | bytes
 LONG_GRADER_CHARS = 32_000
 """Shorter ones are read within some hundredths of a second, whatever is in them."""
 _CACHE_SIZE = 256
+_CACHE_BYTES = 2_000_000
 _cache: OrderedDict[bytes, GraderSpec] = OrderedDict()
 _lock = threading.RLock()  # a package may parse a grader of its own while it is imported for a kind
 
@@ -58,10 +59,16 @@ def parse(grader: Grader) -> GraderSpec:
     if spec is None:
         # One thread at a time: pydantic builds a spec's validator when it is first used.
         with _lock:
-            spec = _cache[key] = _parse_at("$", given)
-            if len(_cache) > _CACHE_SIZE:
-                _cache.popitem(last=False)
+            spec = _parse_at("$", given)
+            _remember(key, spec)
     return spec
+
+
+def _remember(key: bytes, spec: GraderSpec) -> None:
+    """As many as are few, and short: a spec takes many times the memory of its JSON."""
+    _cache[key] = spec
+    while len(_cache) > _CACHE_SIZE or (len(_cache) > 1 and sum(map(len, _cache)) > _CACHE_BYTES):
+        _cache.popitem(last=False)
 
 
 async def aparse(grader: Grader) -> GraderSpec:

@@ -229,8 +229,8 @@ def test_a_long_template_is_read_in_one_go(piece: str, variables: int) -> None:
 
 
 def test_a_template_has_a_limit_of_variables() -> None:
-    assert len(Template("{{ item.a }}" * 10_000).variables) == 10_000
-    with pytest.raises(InvalidGrader, match="found more than 10,000 variables in one template"):
+    assert len(Template("{{ item.a }}" * 2_000).variables) == 2_000
+    with pytest.raises(InvalidGrader, match="found more than 2,000 variables in one template"):
         Template("{{ item.a }}" * 200_000)
 
 

@@ -14,7 +14,7 @@ from fairmark.row import Row
 from fairmark.text.compiled import CompiledText
 
 NAMESPACES = ("item", "sample")
-MOST_VARIABLES = 10_000
+MOST_VARIABLES = 2_000
 MOST_RENDERED_CHARS = 16_000_000
 """A row's values may be filled in many times over: a text beyond this is no text for a grader, but a mistake."""
 
