@@ -67,12 +67,12 @@ def _too_deep(text: str | bytes) -> str:
     return f"it is nested too deeply at line {line}" if line > 1 else "it is nested too deeply"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     """` Did you mean eq?`, for the end of a message about a name that nobody knows; "" where none is like it."""
     from difflib import get_close_matches  # mistakes are rare
 
-    near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]}?" if near else ""
+    near = get_close_matches(name.lower(), list(known), n=most, cutoff=0.6)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _refuse_constant(name: str) -> Any:

@@ -1,10 +1,10 @@
 """Whether this machine can run a grader: are the models known that it names, and the packages there that it imports.
 
 A grader may be written here and run elsewhere, so `validate` only warns of what is missing. Who is about to run one
-asks `lacks`, and stops before anything is paid for.
+asks `lacks` and `unlisted`, and stops before anything is paid for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -42,6 +42,41 @@ def _with_remarks(checked: Validation, grader: Grader) -> Validation:
 def lacks(spec: GraderSpec) -> list[Problem]:
     """What keeps this machine from running the grader, each with its place and what to do about it."""
     return [remark.problem for remark in remarks(spec) if remark.stops]
+
+
+def models(spec: GraderSpec, path: str = "$") -> Iterator[tuple[str, str]]:
+    """(place, name) of the models that a grader asks, and those inside it."""
+    yield from ((f"{path}{where}", model) for where, model in spec.models.items())
+    for key, child in spec.children.items():
+        yield from models(child, f"{path}.graders.{key}")
+
+
+def unlisted(spec: GraderSpec, wrong: Mapping[str, str]) -> list[Problem]:
+    """The places of a grader where a model is named that its provider does not list; `wrong` says of each name why."""
+    return [Problem(where, wrong[name], "model_not_found") for where, name in models(spec) if name in wrong]
+
+
+def look_up(names: Iterable[str]) -> dict[str, str]:
+    """Name -> what is wrong, of models that are not in the list of their provider, which is asked for it: for who is
+    about to run a grader. Where a provider need not be asked, or does not tell, nothing is wrong."""
+    from fairmark.judges.models import read_registry
+
+    registry = read_registry()
+    names = [name for name in names if registry.by_name_alone(name) is not None]
+    if not names:
+        return {}
+    import asyncio
+
+    from fairmark.judges.offers import Offers
+
+    async def asking() -> dict[str, str]:
+        offers = Offers()
+        try:
+            return await offers.unlisted(registry, names)
+        finally:
+            await offers.close()
+
+    return asyncio.run(asking())
 
 
 def remarks(spec: GraderSpec, path: str = "$") -> Iterator[Remark]:

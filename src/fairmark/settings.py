@@ -55,6 +55,8 @@ class Settings:
     """What a client may take to send a request, and a second more for every 64 kB of it."""
     rate_limit_per_minute: int = 0
     """Requests a minute for each key of the server; 0 is no limit."""
+    trusted_proxies: str = ""
+    """Who may tell the server for whom they ask (X-Forwarded-…): addresses and networks, with commas between."""
 
     @property
     def data_folder(self) -> Path:

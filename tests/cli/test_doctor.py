@@ -86,7 +86,7 @@ def test_a_provider_is_asked_for_its_models_and_never_fails_the_doctor(
 ) -> None:
     (tmp_path / "fairmark.toml").write_text('[models.mine]\nprovider = "openai"\n[aliases]\n"*" = "mine"\n')
     with FaultServer() as server:
-        server.always(Status(status))
+        server.always(Status(status), "/models")
         env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "sk-secret"}
         done = fairmark("doctor", env=env, cwd=tmp_path)
     assert done.returncode == 0

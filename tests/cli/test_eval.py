@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ROOT, Run
-from tests.judges.faults import FaultServer, Status
+from tests.judges.faults import FaultServer, Raw, Status
 
 EXACT = json.dumps(
     {
@@ -606,6 +606,40 @@ def test_a_broken_judge_is_errors_and_not_bad_answers(fairmark: Run, server: Fau
     done = fairmark("eval", data(tmp_path / "d.jsonl", 2), "--grader", JUDGED, env=judging(server, tmp_path))
     assert done.returncode == 3
     assert "judged: 2 of 2 rows could not be graded:\n  2 × judge: the server answered 401: bad key" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        (True, '$.model: model "judge": openai does not list it at '),
+        (False, '$.model: unknown model "judge". Configured: '),
+    ],
+)
+def test_a_model_that_is_not_there_is_exit_code_2_before_anything_is_asked(
+    fairmark: Run, server: FaultServer, tmp_path: Path, listed: bool, told: str
+) -> None:
+    server.always(Raw(b'{"object": "list", "data": [{"id": "judge-2"}, {"id": "student"}]}'), "/models")
+    env = judging(server, tmp_path)
+    if not listed:
+        del env["OPENAI_BASE_URL"]
+    out = tmp_path / "out.jsonl"
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 4), "--grader", JUDGED, "-o", str(out), env=env, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert ("Did you mean judge-2?" in done.stderr) == listed
+    assert [request.path for request in server.requests] == ["/v1/models"] * listed
+    assert not out.exists()
+    checked = fairmark("validate", JUDGED, env=env, cwd=tmp_path)  # without asking anybody
+    assert checked.returncode == 0
+    assert len(server.requests) == listed
+
+
+def test_a_model_that_is_listed_is_asked(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    server.always(Raw(b'{"object": "list", "data": [{"id": "judge"}]}'), "/models")
+    env = judging(server, tmp_path)
+    done = fairmark("eval", data(tmp_path / "d.jsonl", 4), "--grader", JUDGED, "--workers", "2", env=env, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(server.requests) == 1 + 4
 
 
 def test_a_deadline_ends_what_would_never_end(fairmark: Run, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
         …                          # the first request gets a 429, the second half an answer, the third a whole one
         server.requests            # what came, and when
 
-What happens after the script is told by `always`; a proper answer, unless told otherwise.
+What happens after the script is told by `always`; a proper answer, unless told otherwise. Only where something is told
+for the path "/models" there is a list of models: whoever asks for one otherwise gets a 404, and is not noted.
 """
 
 import asyncio
@@ -272,12 +273,18 @@ class FaultServer:
         try:
             while not connection.is_cut:
                 request = await connection.receive()
+                if request.method == "GET" and request.path.endswith("/models") and not self._tells_models():
+                    await Status(404).play(connection, request)
+                    continue
                 self.requests.append(request)
                 await self._next(request.path).play(connection, request)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client had enough
         finally:
             connection.cut()
+
+    def _tells_models(self) -> bool:
+        return any(suffix.endswith("/models") for suffix, _ in [*self._script, *self._always])
 
     def _next(self, path: str) -> Behaviour:
         for index, (suffix, behaviour) in enumerate(self._script):

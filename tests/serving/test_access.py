@@ -8,6 +8,10 @@ import pytest
 from fairmark.errors import ApiError
 from fairmark.serving import access
 from fairmark.serving.access import Access, Headers, Visitor
+from fairmark.serving.proxies import Caller
+from fairmark.serving.wrongkeys import FREE, WrongKeys
+
+HERE = Caller("127.0.0.1")
 
 
 class Key(NamedTuple):
@@ -48,10 +52,10 @@ def bearer(key: str) -> Headers:
     return {b"authorization": b"Bearer " + key.encode()}
 
 
-def asking(access: Access, headers: Headers) -> Visitor | int:
+def asking(access: Access, headers: Headers, caller: Caller = HERE) -> Visitor | int:
     """Who is let in, else the status that is answered."""
     try:
-        return asyncio.run(access.visitor(headers))
+        return asyncio.run(access.visitor(headers, caller))
     except ApiError as error:
         return error.status
 
@@ -62,7 +66,7 @@ def project(visitor: Visitor | int) -> str:
 
 
 def door(keys: Kept, sessions: Kept | None = None, on_loopback: bool = True, per_minute: int = 0) -> Access:
-    return Access(keys, sessions or Kept(), on_loopback, per_minute)
+    return Access(keys, sessions or Kept(), on_loopback, per_minute, WrongKeys())
 
 
 @pytest.mark.usefixtures("clock")
@@ -153,7 +157,7 @@ def test_somebody_who_tries_keys_does_not_fill_the_memory(monkeypatch: pytest.Mo
     monkeypatch.setattr(access, "REMEMBERED_AT_MOST", 10)
     way_in = door(Kept(**{"fm-a": Key("1", "geo")}))
     for number in range(100):
-        assert asking(way_in, bearer(f"fm-{number}")) == 401
+        assert asking(way_in, bearer(f"fm-{number}"), Caller(f"10.0.0.{number}")) == 401
     assert len(way_in._found) <= 10
     assert project(asking(way_in, bearer("fm-a"))) == "geo"
 
@@ -162,7 +166,7 @@ def test_a_key_may_knock_so_often_a_minute_however_it_comes_in(clock: Clock) -> 
     keys = Kept(**{"fm-a": Key("1", "geo"), "fm-b": Key("2", "geo")})
     way_in = door(keys, Kept(session=Key("1", "geo")), per_minute=6)
     by_key = asking(way_in, bearer("fm-a"))
-    by_session, _ = asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=session"}))
+    by_session, _ = asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=session"}, HERE))
     assert by_key is by_session
     for _ in range(6):
         by_session.knock()
@@ -182,9 +186,46 @@ def test_a_key_may_knock_so_often_a_minute_however_it_comes_in(clock: Clock) -> 
 def test_a_session_is_for_pages_and_no_key_for_the_api() -> None:
     way_in = door(Kept(**{"fm-a": Key("1", "geo")}), Kept(session=Key("1", "geo")))
     cookie = {b"cookie": b"other=1; fairmark_session=session; more=2"}
-    visitor, session = asyncio.run(way_in.page_visitor(cookie))
+    visitor, session = asyncio.run(way_in.page_visitor(cookie, HERE))
     assert (visitor.project, session) == ("geo", "session")
     assert asking(way_in, cookie) == 401
     assert asking(way_in, bearer("session")) == 401
     with pytest.raises(ApiError, match="Sign in"):
-        asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=ended"}))
+        asyncio.run(way_in.page_visitor({b"cookie": b"fairmark_session=ended"}, HERE))
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("host", "told", "origin", "status"),
+    [
+        (b"127.0.0.1:8000", b"https://localhost", None, None),
+        (b"127.0.0.1:8000", b"https://localhost", b"https://localhost", None),
+        (b"127.0.0.1:8000", b"https://localhost", b"http://127.0.0.1:8000", 403),
+        (b"127.0.0.1:8000", b"https://fairmark.example", None, 403),  # the proxy brings in the whole world
+        (b"evil.example", b"http://localhost", None, 403),  # a renamed page that sends a proxy's header
+    ],
+)
+def test_behind_a_proxy_the_open_door_is_for_this_machine_alone_too(
+    host: bytes, told: bytes, origin: bytes | None, status: int | None
+) -> None:
+    headers = {b"host": host, **({} if origin is None else {b"origin": origin})}
+    answer = asking(door(Kept()), headers, Caller("127.0.0.1", told))
+    assert (answer if isinstance(answer, int) else None) == status
+
+
+@pytest.mark.usefixtures("clock")
+def test_who_tries_keys_has_to_wait_and_keys_that_were_right_from_there_do_not() -> None:
+    way_in = door(Kept(**{"fm-a": Key("1", "geo"), "fm-b": Key("2", "geo")}))
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"
+    assert [asking(way_in, bearer(f"fm-{number}")) for number in range(FREE + 2)] == [401] * FREE + [429] * 2
+    assert asking(way_in, bearer("fm-b")) == 429  # else the one right key would show itself
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"
+    assert project(asking(way_in, bearer("fm-b"), Caller("10.0.0.1"))) == "geo"
+    assert asking(way_in, {}) == 401
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_program_with_an_old_key_is_told_so_and_keeps_nobody_out() -> None:
+    way_in = door(Kept(**{"fm-a": Key("1", "geo")}))
+    assert [asking(way_in, bearer("fm-old")) for _ in range(50)] == [401] * 50
+    assert project(asking(way_in, bearer("fm-a"))) == "geo"

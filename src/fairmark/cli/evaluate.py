@@ -182,6 +182,13 @@ def _check_ready(graders: Mapping[str, GraderSpec]) -> None:
         for label, spec in graders.items()
         for problem in readiness.lacks(spec)
     ]
+    if not problems:
+        wrong = readiness.look_up({name for spec in graders.values() for _, name in readiness.models(spec)})
+        problems = [
+            problem._replace(path=f"{label}: {problem.path}")
+            for label, spec in graders.items()
+            for problem in readiness.unlisted(spec, wrong)
+        ]
     if problems:
         raise InvalidGrader(problems)
 

@@ -13,7 +13,7 @@ from fairmark.errors import InvalidGrader, InvalidSource
 from fairmark.evals.criteria import load_criteria, pinned_criteria
 from fairmark.evals.engine import Engine
 from fairmark.evals.eval_calls import read_metadata, read_name
-from fairmark.evals.ready import check_ready
+from fairmark.evals.ready import check_listed, check_ready
 from fairmark.evals.source import Source, find_file, open_source
 from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
@@ -55,7 +55,10 @@ async def new_run(
         pinned = await pinned_criteria(eval_.criteria, partial(registry.expand, project))
     except InvalidGrader as error:  # it was deleted since the eval was created
         raise invalid_grader(error, "testing_criteria") from None
-    await asyncio.to_thread(check_ready, load_criteria(pinned or eval_.criteria), model, not engine.has_own_judge)
+    criteria = load_criteria(pinned or eval_.criteria)
+    await asyncio.to_thread(check_ready, criteria, model, not engine.has_own_judge)
+    if not engine.has_own_judge:
+        await check_listed(criteria, model)
     try:
         run = await store.runs.create(project, eval_.id, name, metadata, kept, model, total, options, pinned)
     except UnknownEval:  # it was deleted just now

@@ -1,7 +1,7 @@
 """The judge of this process: the models that the settings configure. It is opened when the first question comes."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairmark.errors import NotGraded
@@ -66,20 +66,38 @@ async def offered() -> dict[str, str]:
     """Name -> provider, of all models that the configured providers offer. Raises InvalidSettings."""
     from fairmark.work import eventloop
 
-    return await eventloop.on_own_loop(_ask_for_offers())
+    return await eventloop.on_own_loop(_offered())
+
+
+async def unlisted(names: Iterable[str]) -> dict[str, str]:
+    """Name -> what is wrong, of models that are not in the list of their provider. Raises InvalidSettings."""
+    from fairmark.work import eventloop
+
+    return await eventloop.on_own_loop(_unlisted(names))
 
 
 _offers: "tuple[int, Offers] | None" = None
 
 
-async def _ask_for_offers() -> dict[str, str]:
-    global _offers
+async def _offered() -> dict[str, str]:
     from fairmark.judges.models import read_registry
+
+    return await _opened_offers().names(read_registry())
+
+
+async def _unlisted(names: Iterable[str]) -> dict[str, str]:
+    from fairmark.judges.models import read_registry
+
+    return await _opened_offers().unlisted(read_registry(), names)
+
+
+def _opened_offers() -> "Offers":
+    global _offers
     from fairmark.judges.offers import Offers
 
     if _offers is None or _offers[0] != os.getpid():
         _offers = (os.getpid(), Offers())
-    return await _offers[1].names(read_registry())
+    return _offers[1]
 
 
 class _Embedded:

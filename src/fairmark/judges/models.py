@@ -138,6 +138,20 @@ class Registry:
                 raise UnknownModel(self._unknown(name, seen, found))
             seen.append(found)
 
+    def by_name_alone(self, name: str) -> Model | None:
+        """The model, where nothing but its name says that there is one: its provider is asked for any. None where the
+        file has the model itself, or nobody knows of it."""
+        try:
+            model = self.resolve(name)
+        except UnknownModel:
+            return None
+        reached: Model | str | None = name
+        while isinstance(reached, str):
+            if reached in self.entries:
+                return None
+            reached = self._find(reached)
+        return model
+
     def _find(self, name: str) -> Model | str | None:
         """The model, another name for it, or nothing."""
         if name in self.entries:

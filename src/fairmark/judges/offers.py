@@ -1,7 +1,9 @@
 """Which models a provider offers, by asking it. What it said is remembered for a while."""
 
 import asyncio
+import re
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from yarl import URL
@@ -9,10 +11,11 @@ from yarl import URL
 from fairmark import jsontext
 from fairmark.errors import AnswerTooLarge, Unanswered
 from fairmark.judges.client import connector, hint, proxy_for
-from fairmark.judges.models import LOCAL, Provider, Registry
+from fairmark.judges.models import LOCAL, Model, Provider, Registry
 from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
 from fairmark.outbound.limits import Gate
 from fairmark.outbound.secrets import hidden
+from fairmark.settings import FILE
 from fairmark.work.fair import FairSlots
 
 REMEMBERED_S = 300.0
@@ -51,6 +54,25 @@ class Offers:
             offered |= {f"{prefix}{name}": provider.name for name in names}
         return offered
 
+    async def unlisted(self, registry: Registry, names: Iterable[str]) -> dict[str, str]:
+        """Name -> what is wrong, of models that are not in the list of their provider. One that has none, or does not
+        tell it, is believed to have every model, and so is Azure, whose names are those of the user's deployments."""
+        models = {name: model for name in names if (model := registry.by_name_alone(name)) is not None}
+        models = {name: model for name, model in models.items() if model.provider.kind == "openai"}
+        providers = {model.provider.base_url: model.provider for model in models.values()}
+        answers = await asyncio.gather(*map(self.of, providers.values()), return_exceptions=True)
+        lists: dict[str, list[str]] = {}
+        for base_url, answer in zip(providers, answers, strict=True):
+            if isinstance(answer, list):
+                lists[base_url] = answer
+            elif not isinstance(answer, Unanswered):
+                raise answer
+        return {
+            name: _not_in(listed, model)
+            for name, model in models.items()
+            if (listed := lists.get(model.provider.base_url)) and not has(listed, model.real_name)
+        }
+
     def _remember(self, provider: Provider, task: "asyncio.Task[list[str]]") -> None:
         if task.cancelled() or task.exception() is not None:
             self._asked[provider.base_url] = (time.monotonic() + FAILURE_REMEMBERED_S, task)
@@ -74,6 +96,42 @@ class Offers:
 
     async def close(self) -> None:
         await self._http.close()
+
+
+_DATE = re.compile(r"[-@](\d{4}-\d\d-\d\d|\d{8}|\d{3,4})$")
+
+
+def has(listed: Iterable[str], name: str) -> bool:
+    """Whether a provider that lists these has a model, as far as a list can tell: fine-tunes, names for the latest
+    version and variants of a model (`x:free`) stand in none; `x` may be listed as `models/x`, `x:latest`, `x-0613`.
+    """
+    wanted = _plain(name)
+    if wanted.startswith("ft:") or wanted.endswith("latest"):
+        return True
+    known = set(map(_plain, listed))
+    return (
+        wanted in known
+        or f"{wanted}:latest" in known
+        or wanted.partition(":")[0] in known
+        or any(_DATE.sub("", dated) == wanted for dated in known)
+    )
+
+
+def _plain(name: str) -> str:
+    return name.casefold().removeprefix("models/")
+
+
+def _not_in(listed: Sequence[str], model: Model) -> str:
+    """What is wrong with a model that its provider does not list, and what to do if it is there all the same."""
+    provider, quoted = model.provider, jsontext.quote(model.real_name)
+    is_alias = not model.name.endswith(model.real_name)
+    via = f" (alias of {jsontext.quote(model.name)})" if is_alias else ""
+    prefix = "" if is_alias else model.name.removesuffix(model.real_name)
+    near = jsontext.nearest(f"{prefix}{model.real_name}", [f"{prefix}{listed_name}" for listed_name in listed], most=3)
+    return provider.hide(
+        f"model {quoted}{via}: {provider.name} does not list it at {provider.models_url}.{near} If it is "
+        f'there all the same, write into {FILE}: [models.{quoted}] provider = "{provider.name}".'
+    )
 
 
 def _names(data: bytes) -> list[str] | None:

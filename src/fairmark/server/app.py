@@ -36,6 +36,7 @@ def build(state: State, on_loopback: bool) -> ASGIApp:
     routes = [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in handlers.items()]
     site = Site()
     routes += [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in site.handlers().items()]
-    access = Access(state.store.keys, state.store.sessions, on_loopback, state.settings.rate_limit_per_minute)
+    per_minute = state.settings.rate_limit_per_minute
+    access = Access(state.store.keys, state.store.sessions, on_loopback, per_minute, state.wrong_keys)
     hot = {operation.path: operation.handler for operation in HOT}
     return Gate(Router(routes, redirect_slashes=False), hot, state, access, site)

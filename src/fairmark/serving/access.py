@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from fairmark.errors import ApiError
+from fairmark.serving.proxies import Caller
+from fairmark.serving.wrongkeys import WrongKeys
 from fairmark.work.bucket import Bucket
 
 REMEMBERED_S = 2.0
@@ -71,8 +73,11 @@ class Visitor:
 class Access:
     """Lets requests in. Without any key in the store, and only where we listen on loopback, everybody is let in."""
 
-    def __init__(self, keys: Keys, sessions: Sessions, on_loopback: bool, rate_limit_per_minute: int) -> None:
+    def __init__(
+        self, keys: Keys, sessions: Sessions, on_loopback: bool, rate_limit_per_minute: int, wrong_keys: WrongKeys
+    ) -> None:
         self._keys = keys
+        self._wrong_keys = wrong_keys
         self._sessions = sessions
         self._on_loopback = on_loopback
         self._per_minute = rate_limit_per_minute
@@ -83,10 +88,13 @@ class Access:
         self._visitors: dict[str, Visitor] = {}
         self._hosts: set[bytes] = set()
 
-    async def visitor(self, headers: Headers) -> Visitor:
-        """Raises ApiError 401, or 403 for a web page that reaches for an open server."""
+    async def visitor(self, headers: Headers, caller: Caller) -> Visitor:
+        """Raises ApiError 401, 403 for a web page that reaches for an open server, 429 for who tries keys.
+
+        `headers`: as they came, which proxies have not changed.
+        """
         given = _credentials(headers)
-        found = await self._let_in(headers, given)
+        found = await self._let_in(headers, given, caller)
         if found is not None:
             return found
         message = "The API key is not valid." if given else "There is no API key."
@@ -96,12 +104,12 @@ class Access:
             code="invalid_api_key",
         )
 
-    async def page_visitor(self, headers: Headers) -> tuple[Visitor, str | None]:
+    async def page_visitor(self, headers: Headers, caller: Caller) -> tuple[Visitor, str | None]:
         """For the web page, where a session is as good as a key. Gives the session too, where it was what counted."""
         given, session = _credentials(headers), cookie(headers, SESSION_COOKIE)
         key = await self._sessions.find(session) if session else None
         # A session counts before the open door, which is remembered for a moment after the first key was made.
-        found = await self._let_in(headers, given) if key is None or given else None
+        found = await self._let_in(headers, given, caller) if key is None or given else None
         if found is not None:
             return found, None
         if key is None:
@@ -112,14 +120,18 @@ class Access:
             )
         return self._visitor(key), session
 
-    async def _let_in(self, headers: Headers, given: list[str]) -> Visitor | None:
+    async def _let_in(self, headers: Headers, given: list[str], caller: Caller) -> Visitor | None:
         if self._on_loopback and await self._is_open():
-            self._check_page(headers)
+            self._check_page(headers, caller)
             return self._everybody
         for key in given:
+            self._wrong_keys.check(caller.address, key)
             found = await self._find(key)
             if found is not None:
+                self._wrong_keys.right(caller.address, key)
                 return found
+        for key in given:
+            self._wrong_keys.wrong(caller.address, key)
         return None
 
     async def _is_open(self) -> bool:
@@ -153,13 +165,25 @@ class Access:
             found = self._visitors[key.id] = Visitor(key.project, key.id, self._per_minute)
         return found
 
-    def _check_page(self, headers: Headers) -> None:
+    def _check_page(self, headers: Headers, caller: Caller) -> None:
         """A browser sends requests to this machine for any page it shows; such a page must not use the server.
 
         A page's requests tell where it comes from, and one that has renamed itself to this machine's address still
-        asks for its own name.
+        asks for its own name. What a proxy tells has to be of this machine as well: a page can send such headers too.
         """
         host = headers.get(b"host", b"localhost")
+        self._check_host(host)
+        expected = b"http://" + host
+        if caller.origin is not None:
+            expected = caller.origin
+            self._check_host(expected.partition(b"://")[2])
+        origin = headers.get(b"origin")
+        if origin is not None and origin != expected:
+            raise ApiError(
+                403, "Web pages of other sites may not use a server without keys.", code="origin_not_allowed"
+            )
+
+    def _check_host(self, host: bytes) -> None:
         if host not in self._hosts:
             name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
             if name.lower() not in LOOPBACK_NAMES:
@@ -170,11 +194,6 @@ class Access:
                 )
             if len(self._hosts) < 100:
                 self._hosts.add(host)
-        origin = headers.get(b"origin")
-        if origin is not None and origin != b"http://" + host:
-            raise ApiError(
-                403, "Web pages of other sites may not use a server without keys.", code="origin_not_allowed"
-            )
 
 
 def cookie(headers: Headers, name: str) -> str | None:

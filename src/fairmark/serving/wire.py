@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import urandom
@@ -18,6 +17,8 @@ from fairmark import jsontext
 from fairmark.refusals import invalid
 from fairmark.registry.lookup import Registry
 from fairmark.serving.metrics import Metrics
+from fairmark.serving.proxies import HOST
+from fairmark.serving.wrongkeys import WrongKeys
 from fairmark.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class State:
     engine: "Engine"
     settings: Settings
     metrics: Metrics = field(default_factory=Metrics)
+    wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server begins to end, for answers that would go on."""
     registry: Registry = field(init=False)
@@ -88,9 +90,9 @@ def project(request: Request) -> str:
 
 
 def base_url(request: Request) -> str:
-    """The address the client used, for links back to us."""
+    """The address the client used, for links back to us: a trusted proxy's, where they came through one."""
     host = Headers(scope=request.scope).get("host", "")
-    if not re.fullmatch(r"[\w.\-\[\]:]{1,255}", host):
+    if not HOST.fullmatch(host.encode("latin-1", "replace")):
         name, port = request.scope.get("server") or ("localhost", None)
         host = f"{name}:{port}" if port else name
     return f"{request.scope['scheme']}://{host}"

@@ -1,10 +1,12 @@
 """Signing in and out, and who gets to see what."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from fairmark.serving.wrongkeys import FREE
 from tests.server.client import Server, wait_for
 from tests.server.test_gate import make_key, revoke_keys
 from tests.web.browser import Scheme, Width, check_page, in_thread, new_eval, sign_in
@@ -57,13 +59,43 @@ def test_the_session_is_out_of_reach_of_scripts_and_of_other_sites(keyed: Keyed,
     assert page.evaluate("document.cookie") == ""
 
 
-def test_behind_a_proxy_that_speaks_https_the_cookies_are_for_https_alone(keyed: Keyed) -> None:
-    proxied = {"x-forwarded-proto": "https"}
-    shown = get(keyed, "/sign-in", {**HTML, **proxied})
+PROXIED = {"x-forwarded-proto": "https", "x-forwarded-host": "fairmark.example"}
+
+
+def test_behind_a_trusted_proxy_that_speaks_https_the_cookies_are_for_https_alone(start: Start, tmp_path: Path) -> None:
+    key = in_thread(make_key, tmp_path / "home0")
+    server = start(env={"FAIRMARK_TRUSTED_PROXIES": "127.0.0.1"})
+    shown = get(server, "/sign-in", {**HTML, **PROXIED})
     assert "; Secure" in shown.headers["set-cookie"]
-    answer = post(keyed, "/sign-in", {"key": keyed.key}, shown, proxied)
+    ours, direct = {"origin": "https://fairmark.example"}, {"origin": f"http://127.0.0.1:{server.port}"}
+    answer = post(server, "/sign-in", {"key": key}, shown, {**PROXIED, **ours})
     assert "fairmark_session=" in answer.headers["set-cookie"]
     assert "; Secure" in answer.headers["set-cookie"]
+    # Forms come from the address that the browser was at, and from no other.
+    for headers in ({**PROXIED, **direct}, {**PROXIED, "origin": "https://evil.example"}, ours):
+        assert post(server, "/sign-in", {"key": key}, shown, headers).status == 403
+
+
+def test_a_stranger_who_poses_as_a_proxy_is_not_believed(keyed: Keyed) -> None:
+    shown = get(keyed, "/sign-in", {**HTML, **PROXIED})
+    assert "; Secure" not in shown.headers["set-cookie"]
+    forged = {**PROXIED, "origin": "https://fairmark.example"}
+    assert post(keyed, "/sign-in", {"key": keyed.key}, shown, forged).status == 403
+
+
+def test_who_tries_keys_is_asked_to_wait(start: Start, tmp_path: Path) -> None:
+    key = in_thread(make_key, tmp_path / "home0")
+    server = start(env={"FAIRMARK_TRUSTED_PROXIES": "127.0.0.1"})
+    shown = get(server, "/sign-in")
+    for _ in range(FREE):
+        assert post(server, "/sign-in", {"key": "fm-wrong"}, shown).status == 400
+    refused = post(server, "/sign-in", {"key": key}, shown)
+    assert (refused.status, int(refused.headers["retry-after"]) in range(1, 6)) == (429, True)
+    assert re.search(rb"Too many wrong keys came from your address. Try again in [1-5] seconds?\.", refused.body)
+    by_header = server.get("/v1/evals", by("fm-another"))
+    assert (by_header.status, by_header.error["code"]) == (429, "too_many_wrong_keys")
+    # Whoever comes from elsewhere does not wait, and the address is the one behind the proxy.
+    assert post(server, "/sign-in", {"key": key}, shown, {"x-forwarded-for": "203.0.113.7"}).status == 303
 
 
 def test_signing_out_ends_the_session_and_not_only_the_cookie(keyed: Keyed, open_window: Open) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.judges.faults import Answer, FaultServer
+from tests.judges.faults import Answer, FaultServer, Raw
 from tests.server.client import EXACT, Server, form, wait_for
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval
 from tests.web.conftest import Open, Start
@@ -219,6 +219,41 @@ def test_a_model_is_asked_for_the_answers(start: Start, open_window: Open, tmp_p
     assert run["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
     asked = [request.body["messages"] for request in model.requests]
     assert [{"role": "system", "content": "One word."}, {"role": "user", "content": "Capital of Italy?"}] in asked
+
+
+JUDGED = {"type": "score_model", "name": "judged", "input": [{"role": "user", "content": "{{ sample.output_text }}"}]}
+
+
+@pytest.mark.parametrize("has_provider", [True, False])
+def test_a_model_that_is_not_there_is_told_and_nobody_is_asked(
+    start: Start, open_window: Open, has_provider: bool
+) -> None:
+    with FaultServer() as model:
+        model.always(Raw(b'{"object": "list", "data": [{"id": "careful-judge"}, {"id": "student-1"}]}'), "/models")
+        server = start(env={"OPENAI_BASE_URL": f"{model.url}/v1"} if has_provider else {})
+        window = open_window(server)
+        window.expect_problem("400")
+        page = window.page
+        made = new_eval(server, "Judged", testing_criteria=[{**JUDGED, "model": "carefull-judge"}])
+        page.goto(f"/evals/{made}/new-run")
+        choose(page, "rows.jsonl", JSONL)
+        page.get_by_role("button", name="Start the run").click()
+        told = 'Model "carefull-judge": openai does not list it' if has_provider else 'Unknown model "carefull-judge"'
+        expect(page.locator("[data-error=form]")).to_contain_text(told)
+        if has_provider:
+            expect(page.locator("[data-error=form]")).to_contain_text("Did you mean careful-judge?")
+        made = new_eval(server, "Sampled")
+        page.goto(f"/evals/{made}/new-run")
+        choose(page, "rows.jsonl", JSONL)
+        page.get_by_text("Ask a model", exact=True).click()
+        page.get_by_label("Model", exact=True).fill("student-l")
+        page.get_by_label("User prompt").fill("{{ item.answer }}")
+        page.get_by_role("button", name="Start the run").click()
+        box = page.get_by_label("Model", exact=True)
+        told = "Did you mean student-1?" if has_provider else 'Unknown model "student-l"'
+        expect(box).to_have_accessible_description(re.compile(re.escape(told)))
+        assert {request.path for request in model.requests} == ({"/v1/models"} if has_provider else set())
+        assert files(server) == []
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ class _Guarded(Response):
 
 
 def is_secure(scope: Scope) -> bool:
-    """Whether the browser reached us, or a proxy in front of us, by https."""
-    return scope["scheme"] == "https" or (b"x-forwarded-proto", b"https") in scope["headers"]
+    """Whether the browser reached us, or a proxy in front of us that we trust, by https."""
+    return bool(scope["scheme"] == "https")
 
 
 async def _form(request: Request) -> FormData:
