@@ -21,7 +21,7 @@ from fairmark.refusals import invalid, invalid_grader, refused
 from fairmark.serving import log
 from fairmark.serving.access import Access
 from fairmark.serving.process import DISCARDED_AT_MOST
-from fairmark.serving.proxies import read_proxies
+from fairmark.serving.proxies import Caller, read_proxies
 from fairmark.serving.wire import ClientGone, State, new_request_id
 from fairmark.store import DiskFull, StoreUnavailable, UnknownCursor
 
@@ -85,7 +85,8 @@ class Gate:
         self._state = state
         self._metrics = state.metrics
         self._access = access
-        self._proxies = read_proxies(state.settings.trusted_proxies)
+        given = state.settings.trusted_proxies
+        self._proxies = read_proxies(given) if given.strip() else None
         self._body_limit = state.settings.max_body_mb * 1_000_000
         self._file_limit = state.settings.max_file_mb * 1_000_000
         self._room = BODIES_AT_ONCE * self._body_limit
@@ -109,7 +110,8 @@ class Gate:
         scope["fairmark"] = self._state
         scope["app"] = self  # makes the router raise what it finds wrong
         headers = dict(scope["headers"])
-        caller = self._proxies.see_through(scope)
+        peer = scope.get("client") or ("",)
+        caller = Caller(peer[0]) if self._proxies is None else self._proxies.see_through(scope)
         body = self._long_body(path, headers, receive) if method in ("POST", "PATCH") else None
         self._metrics.in_flight += 1
         try:
