@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from fairmark.evals import engine as engine_module
+from fairmark.evals import workoff
 from fairmark.evals.flight import Flight
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import open_source
@@ -53,12 +54,14 @@ GOOD = FakeAnswer('{"steps": [], "result": 1}')
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that looks often, where a test waits for a look."""
     monkeypatch.setattr(engine_module, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(workoff, "WATCH_EVERY_S", 0.05)
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that never looks by itself, where a test is about what it is told."""
     monkeypatch.setattr(engine_module, "LOOK_EVERY_S", 600)
+    monkeypatch.setattr(workoff, "WATCH_EVERY_S", 600)
 
 
 def student_and_judge(messages: Any) -> FakeAnswer:
@@ -317,7 +320,7 @@ async def test_questions_wait_when_storing_their_answers_falls_behind(
 
     monkeypatch.setattr(store.samples, "add", held)
     run = await new_run(store, [EXACT], rows(600), SAMPLED)
-    most = settings().judge_concurrency + engine_module.UNSTORED_AT_MOST
+    most = settings().judge_concurrency + workoff.UNSTORED_AT_MOST
     async with working(store, models):
         await until(lambda: len(models.prompts) >= most and batches)
         for _ in range(1000):  # turns enough to ask more
@@ -409,9 +412,7 @@ async def test_a_run_that_was_stopped_goes_on_where_it_stood(store: Store) -> No
 async def test_passing_by_many_rows_that_are_done_lets_others_have_their_turn(store: Store) -> None:
     run = await new_run(store, [EXACT], rows(20_000))
     source = open_source(json.loads(run.data_source))
-    found = list(
-        engine_module._Work(store, run, source, [], bytearray(b"\1" * 19_999), None, _nobody, Flight())._chunks()
-    )
+    found = list(workoff.RunWork(store, run, source, [], bytearray(b"\1" * 19_999), None, _nobody, Flight())._chunks())
     assert [[row.position for row in chunk] for chunk in found if chunk] == [[19_999]]
     assert len(found) == 20
 
