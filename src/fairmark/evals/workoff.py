@@ -25,6 +25,8 @@ from fairmark.run import grade_rows, shared_context
 from fairmark.settings import settings
 from fairmark.store import Counts, NewItem, Run, Store, StoreUnavailable
 
+ROWS_A_CHUNK = 64
+"""What is graded together is stored together: a smaller chunk is stored sooner."""
 ROWS_A_WRITE = 1000
 WRITE_EVERY_S = 0.1
 KEEP_EVERY_S = 0.02
@@ -70,7 +72,7 @@ class RunWork:
         self._criteria = criteria
         self._done = done
         self._context = shared_context(judge, _budget(run), run.project)
-        self._chunk_rows = 64
+        self._chunk_rows = ROWS_A_CHUNK
         self._to_keep: list[tuple[int, bytes]] = []
         self._keeping: asyncio.Task[None] | None = None
         self._storing = asyncio.Lock()
@@ -137,7 +139,7 @@ class RunWork:
         """
         sizes = [rows_at_once(each.spec) for each in self._criteria if each.spec and waits(each.spec)]
         asks = self._source.sampling is not None or any(paid(each.spec) for each in self._criteria if each.spec)
-        self._chunk_rows = 1 if asks else min(sizes)
+        self._chunk_rows = 1 if asks else min(ROWS_A_CHUNK, *sizes)
         share = self._flight.share(self._run.project, self._chunk_rows)
         running: set[asyncio.Task[None]] = set()
         for chunk in self._chunks():

@@ -4,7 +4,7 @@
 import json
 from typing import Any, Literal
 
-from openai import OpenAI
+from openai import BadRequestError, OpenAI
 from openai.types.chat import ChatCompletion
 from pydantic import BaseModel
 
@@ -172,19 +172,19 @@ clamped, clamped_items = run(
     [{"item": {"answer": "Paris"}}],
 )
 # A model's name that somebody forgot to fill in.
-placeholder, placeholder_items = run(
-    [
-        {
-            "type": "label_model",
-            "name": "label",
-            "model": "{{aoai_deployment_and_model}}",
-            "input": [{"role": "user", "content": "{{item}}"}],
-            "labels": ["positive", "negative"],
-            "passing_labels": ["positive"],
-        }
-    ],
-    [{"item": {"answer": "Paris"}}],
-)
+PLACEHOLDER = {
+    "type": "label_model",
+    "name": "label",
+    "model": "{{aoai_deployment_and_model}}",
+    "input": [{"role": "user", "content": "{{item}}"}],
+    "labels": ["positive", "negative"],
+    "passing_labels": ["positive"],
+}
+try:
+    run([PLACEHOLDER], [{"item": {"answer": "Paris"}}])
+    placeholder_error = "the run was taken"
+except BadRequestError as error:
+    placeholder_error = error.message
 # A model that speaks, and a judge that listens.
 LISTENING = {
     "type": "score_model",
@@ -286,7 +286,6 @@ tell(
         "nested": nested.data_source_config.schema_,
         "clamped": facts(clamped, clamped_items),
         "clamped_warnings": clamped_items[0].results[0].to_dict()["warnings"],
-        "placeholder": facts(placeholder, placeholder_items),
-        "placeholder_error": placeholder_items[0].results[0].to_dict()["error"],
+        "placeholder_error": placeholder_error,
     }
 )

@@ -32,7 +32,7 @@ function follow() {
   });
   source.addEventListener("ended", () => {
     source.close();
-    if (scrollY > 0) holdRows();
+    if (globalThis.scrollY > 0) holdRows();
     htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
   });
   // The browser tries again by itself, but not where the answer was an error.
