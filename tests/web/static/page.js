@@ -1,13 +1,27 @@
 // A document outside of any browser, and the page's modules in it.
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { Duplex } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import zlib from "node:zlib";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const STATIC = join(ROOT, "src/fairmark/web/static");
 const { Window } = createRequire(join(ROOT, ".venv-clients/javascript/package.json"))("happy-dom");
 const GLOBALS = ["CustomEvent", "Event", "document", "history", "localStorage", "location", "matchMedia", "navigator"];
 let pages = 0;
+
+// Every browser knows this format, Node 18 only by another name.
+try {
+  new CompressionStream("deflate-raw");
+} catch {
+  globalThis.CompressionStream = function CompressionStream() {
+    return Duplex.toWeb(zlib.createDeflateRaw());
+  };
+  globalThis.DecompressionStream = function DecompressionStream() {
+    return Duplex.toWeb(zlib.createInflateRaw());
+  };
+}
 
 globalThis.Option = function Option(text, value) {
   return Object.assign(document.createElement("option"), { textContent: text, value });
