@@ -27,7 +27,8 @@ QUICK_BYTES = 4_000
 QUICK_ROWS = 512
 """What is longer, or more, may take long: it is dropped when whoever asked goes away."""
 REMEMBERED_GRADERS = 512
-REMEMBERED_GRADER_BYTES = 65_536
+REMEMBERED_GRADER_BYTES = 8_192
+"""A grader that is read takes many times the memory of its JSON. Longer ones are remembered by `parse`, as they fit."""
 
 _read_rows = msgspec.json.Decoder(list[Any]).decode
 NOT_READ = (msgspec.MsgspecError, UnicodeError, RecursionError)
