@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import inspect
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,21 @@ def place(request: pytest.FixtureRequest) -> Place:
     return made
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database that is up to date. To copy it costs nothing beside bringing a new one up to date."""
+    home = tmp_path_factory.mktemp("migrated")
+
+    async def migrate() -> None:
+        await (await Store.open(None, home)).close()
+
+    asyncio.run(migrate())
+    return home / "fairmark.db"
+
+
 @pytest.fixture
-def in_sqlite(runner: asyncio.Runner, tmp_path: Path) -> Iterator[Place]:
+def in_sqlite(runner: asyncio.Runner, migrated_file: Path, tmp_path: Path) -> Iterator[Place]:
+    shutil.copy(migrated_file, tmp_path)
     made = Place(None, tmp_path)
     yield made
     runner.run(made.close())
@@ -95,9 +109,11 @@ def in_sqlite(runner: asyncio.Runner, tmp_path: Path) -> Iterator[Place]:
 @pytest.fixture
 def in_postgresql(runner: asyncio.Runner, tmp_path: Path, postgres: Postgres) -> Iterator[Place]:
     """A database that more than one server may use."""
-    made = Place(postgres.new_database(MIGRATED), tmp_path)
+    database = postgres.lend_database(MIGRATED)
+    made = Place(postgres.url(database), tmp_path)
     yield made
     runner.run(made.close())
+    postgres.take_back(database)
 
 
 @pytest.fixture

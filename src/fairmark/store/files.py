@@ -10,11 +10,13 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fairmark.store import ids, positions
-from fairmark.store.database import Database, new_seq, uninterrupted
-from fairmark.store.pages import Order, Page, make_page, page_query, read_span
-from fairmark.store.positions import Deleted
-from fairmark.store.tables import files
+from fairmark.store.base import ids, positions
+from fairmark.store.base.database import Database, new_seq, uninterrupted
+from fairmark.store.base.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.base.positions import Deleted
+from fairmark.store.base.tables import files, received
+
+Body = bytes  # a file has a field of that name
 
 
 class File(msgspec.Struct, frozen=True):
@@ -26,9 +28,18 @@ class File(msgspec.Struct, frozen=True):
     bytes: int
     created_at: int
     expires_at: int | None
+    imported: dict[str, Any] | None = None
+    """Where it came from and when, of one that was made elsewhere: `source`, `at`."""
+    received: Body | None = None
+    """What was said of such a one, byte for byte as it came."""
 
 
-_COLUMNS = [files.c[name] for name in File.__struct_fields__]
+_COLUMNS = [
+    received.c.body.label("received") if name == "received" else files.c[name] for name in File.__struct_fields__
+]
+_SELECT = select(*_COLUMNS).select_from(
+    files.outerjoin(received, and_(received.c.kind == "files", received.c.seq == files.c.seq))
+)
 
 
 class Files:
@@ -69,7 +80,7 @@ class Files:
     async def get(self, project: str, file_id: str) -> File | None:
         if not ids.plausible(file_id):
             return None
-        query = select(*_COLUMNS).where(files.c.id == file_id, files.c.project == project, _unexpired())
+        query = _SELECT.where(files.c.id == file_id, files.c.project == project, _unexpired())
         async with self._database.read() as connection:
             row = (await connection.execute(query)).one_or_none()
         return None if row is None else File(*row)
@@ -88,7 +99,7 @@ class Files:
         order: Order = "desc",
         before: str | None = None,
     ) -> Page[File]:
-        query = select(*_COLUMNS).where(files.c.project == project, _unexpired())
+        query = _SELECT.where(files.c.project == project, _unexpired())
         if purpose is not None:
             query = query.where(files.c.purpose == purpose)
         async with self._database.read() as connection:
@@ -124,8 +135,8 @@ class Files:
         return len(gone)
 
     async def _unlink(self, gone: Sequence[str]) -> None:
-        for each in gone:
-            await asyncio.to_thread(self.content(each).unlink, missing_ok=True)
+        for file_id in gone:
+            await asyncio.to_thread(self.content(file_id).unlink, missing_ok=True)
 
 
 async def _delete(connection: AsyncConnection, which: ColumnElement[bool]) -> Sequence[Deleted]:
@@ -134,6 +145,8 @@ async def _delete(connection: AsyncConnection, which: ColumnElement[bool]) -> Se
     if gone:
         these = [{"gone": file.seq} for file in gone]
         await connection.execute(files.delete().where(files.c.seq == bindparam("gone")), these)
+        of_files = received.delete().where(received.c.kind == "files", received.c.seq == bindparam("gone"))
+        await connection.execute(of_files, these)
         await positions.leave(connection, "file", gone)
     return gone
 

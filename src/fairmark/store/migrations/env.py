@@ -1,8 +1,8 @@
-"""Alembic's entry: runs the migrations on the connection that `database.py` hands in, in its transaction."""
+"""Alembic's entry: runs the migrations on the connection that `base/database.py` hands in, in its transaction."""
 
 from alembic import context
 
-from fairmark.store.tables import metadata
+from fairmark.store.base.tables import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, transactional_ddl=True)
 context.run_migrations()

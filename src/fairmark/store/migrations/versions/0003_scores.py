@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 # Not a copy: rows that are there have to match those that come.
-from fairmark.store.scores import hash_item
+from fairmark.row import hash_item
 
 revision = "0003"
 down_revision = "0002"
@@ -37,9 +37,9 @@ def upgrade() -> None:
     connection = op.get_bind()
     last = (-1, -1)
     query = sa.select(items).order_by(items.c.run_seq, items.c.idx).limit(ITEMS_AT_ONCE)
-    while found := connection.execute(query.where(sa.tuple_(items.c.run_seq, items.c.idx) > last)).all():
-        last = (found[-1].run_seq, found[-1].idx)
-        rows = [row for item in found for row in _scores(*item)]
+    while batch := connection.execute(query.where(sa.tuple_(items.c.run_seq, items.c.idx) > last)).all():
+        last = (batch[-1].run_seq, batch[-1].idx)
+        rows = [row for item in batch for row in _scores(*item)]
         if rows:
             connection.execute(scores.insert(), rows)
     op.create_index("scores_by_score", "scores", ["run_seq", "criterion", "outcome", "status", "score", "idx"])

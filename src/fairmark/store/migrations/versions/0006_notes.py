@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 # Not copies: rows that are there have to match those that come.
-from fairmark.store.notes import Notes, reason_key
+from fairmark.store.evals.notes import Notes, reason_key
 from fairmark.text.alike import alike
 
 revision = "0006"
@@ -39,10 +39,10 @@ def upgrade() -> None:
     last = (-1, -1)
     query = sa.select(items).where(items.c.status == "error").order_by(items.c.run_seq, items.c.idx)
     query = query.limit(ITEMS_AT_ONCE)
-    while found := connection.execute(query.where(sa.tuple_(items.c.run_seq, items.c.idx) > last)).all():
-        last = (found[-1].run_seq, found[-1].idx)
+    while batch := connection.execute(query.where(sa.tuple_(items.c.run_seq, items.c.idx) > last)).all():
+        last = (batch[-1].run_seq, batch[-1].idx)
         rows = []
-        for item in found:
+        for item in batch:
             reasons = _reasons(item.body)
             notes.setdefault(item.run_seq, Notes()).add(reasons, ())
             keys = sorted({reason_key(reason) for reason in reasons})
@@ -52,10 +52,10 @@ def upgrade() -> None:
     if notes:
         connection.execute(
             run_notes.insert(),
-            [{"run_seq": seq, "reasons": json.dumps(each.reasons), "warnings": "{}"} for seq, each in notes.items()],
+            [{"run_seq": seq, "reasons": json.dumps(note.reasons), "warnings": "{}"} for seq, note in notes.items()],
         )
 
 
 def _reasons(body: bytes) -> list[str]:
     results = json.loads(body).get("results") or ()
-    return sorted({alike(each.get("error") or "") for each in results if each.get("status") == "error"})
+    return sorted({alike(result.get("error") or "") for result in results if result.get("status") == "error"})

@@ -1,0 +1,1 @@
+"""Who may come in: keys, and sessions of the web page."""

@@ -1,0 +1,1 @@
+"""Evals, their runs, and what a run writes: items, samples, scores, notes, counts, rows of its own."""

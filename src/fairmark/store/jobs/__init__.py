@@ -1,0 +1,1 @@
+"""Fine-tuning jobs, with their events and checkpoints."""

@@ -1,0 +1,1 @@
+"""Graders under keys, and the scores that were pushed to them."""

@@ -1,0 +1,1 @@
+"""What pages show of runs: rows, two runs side by side, the last ones, what they have spent."""
