@@ -288,6 +288,7 @@ def test_a_threshold_makes_it_pass_or_fail() -> None:
     assert ask(CLAIMS, verdicts(1, 0), pass_threshold=0.6).passed is False
 
 
+@pytest.mark.thorough
 def test_the_embedded_model_gives_a_whole_result(tmp_path: Path) -> None:
     result = grade_by_smollm2({"type": "faithfulness"}, REPLY, ITEM, tmp_path)
     if result["status"] == "graded":

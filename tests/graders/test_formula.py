@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fairmark.errors import FormulaFailed, InvalidGrader
 from fairmark.graders.formula import MAX_DEPTH, MAX_LENGTH, Formula
+from tests.thoroughness import share
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def python_value(node: ast.AST) -> float:
 A, B = 0.75, -2.5
 
 
-@settings(derandomize=True, max_examples=2000, deadline=None)
+@settings(derandomize=True, max_examples=share(2000), deadline=None)
 @given(source=st.recursive(leaves, _combined, max_leaves=12))
 def test_formulas_agree_with_pythons_own_arithmetic(source: str) -> None:
     """Python's ** has the same precedence and grouping as our ^."""

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import pytest
 
 from fairmark.errors import NotGraded
+from fairmark.graders.judging import asks_several
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Question
 from fairmark.judges.fake import FakeAnswer, FakeJudge
-from fairmark.parse import validate
+from fairmark.parse import parse, validate
 from fairmark.result import Result
 from fairmark.run import grade, grade_many
 
@@ -100,6 +101,10 @@ def test_the_spread_tells_how_far_the_answers_lie_apart() -> None:
         "max": 1.0,
         "stdev": pytest.approx(0.4330127018922193),
         "agreement": 0.5,
+        "models": ["a", "a", "a", "a"],
+        "differs": [True, False, False, False],
+        "split": True,
+        "dissent": ["a"],
     }
     spread = ask(label(n=3), ["yes", "maybe", "maybe"]).model_dump()["spread"]
     assert (spread["combine"], spread["verdicts"]) == ("majority", ["yes", "maybe", "maybe"])
@@ -110,6 +115,52 @@ def test_answers_that_agree_have_no_spread_to_speak_of() -> None:
     spread = ask(score(n=3), [0.1, 0.1, 0.1]).model_dump()["spread"]
     assert (spread["agreement"], spread["min"], spread["max"]) == (1.0, 0.1, 0.1)
     assert spread["stdev"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("grader", "answers", "differs", "dissent"),
+    [
+        (label(panel=["b", "c"]), ["yes", "no", "yes"], [False, True, False], ["b"]),
+        (label(panel=["b", "c"]), ["no", "maybe", "no"], [False, True, False], ["b"]),  # two labels, both failing
+        (label(panel=["b"]), ["yes", "no"], [True, False], ["a"]),  # a tie is lost, and so is who said yes
+        (label(panel=["b"], n=2), ["yes", "no", "yes", "yes"], [False, True, False, False], ["a"]),
+        (score(panel=["b", "c"]), [0.9, 0.2, 0.8], [False, True, False], ["b"]),
+        (score(panel=["b", "c"]), [1, 0.1, 0.1], [True, False, False], ["a"]),
+        (score(panel=["b"], combine="median"), [0.9, 0.2], [False, True], ["b"]),  # the panel's 0.55 passes
+    ],
+)
+def test_a_panel_that_split_tells_who_differed(
+    grader: dict[str, Any], answers: list[Any], differs: list[bool], dissent: list[str]
+) -> None:
+    result = ask(grader, answers)
+    spread = result.spread or {}
+    assert (result.split, spread["split"], spread["differs"], spread["dissent"]) == (True, True, differs, dissent)
+
+
+@pytest.mark.parametrize(
+    ("grader", "answers"),
+    [
+        (label(panel=["b"]), ["maybe", "maybe"]),
+        (score(panel=["b", "c"]), [0.6, 0.9, 0.5]),  # different numbers, and all of them pass
+        (score(panel=["b"], range=[0, 10], pass_threshold=8), [1, 7]),
+        (score(), [0.2]),
+    ],
+)
+def test_judges_that_come_to_the_same_have_not_split(grader: dict[str, Any], answers: list[Any]) -> None:
+    result = ask(grader, answers)
+    assert (result.split, (result.spread or {"dissent": []})["dissent"]) == (False, [])
+
+
+def test_a_judge_without_an_answer_does_not_split_the_others() -> None:
+    result = ask(label(panel=["b", "c"]), ["yes", FAILS, "yes"])
+    assert (result.split, (result.spread or {})["models"]) == (False, ["a", "c"])
+
+
+def test_which_graders_ask_several_is_known_from_their_specs() -> None:
+    inside = {"type": "multi", "graders": {"x": score(n=2)}, "calculate_output": "x"}
+    assert [asks_several(parse(grader)) for grader in (score(n=2), label(panel=["b"]), inside)] == [True] * 3
+    alone = {"type": "multi", "graders": {"x": score()}, "calculate_output": "x"}
+    assert [asks_several(parse(grader)) for grader in (score(), alone)] == [False] * 2
 
 
 def test_a_minority_that_fails_is_a_warning_and_the_others_decide() -> None:

@@ -8,7 +8,7 @@ import fairmark
 from fairmark.judges.asking import AskingJudge
 from fairmark.judges.cache import Cache
 from fairmark.judges.fake import FakeJudge
-from fairmark.judges.models import Registry
+from fairmark.judges.models import ModelRegistry
 
 CURIE = "According to wikipedia, Marie Curie was not born in Paris but in Warsaw."
 BORN = "Marie Curie was born in Warsaw."
@@ -77,7 +77,7 @@ def test_an_empty_side_scores_zero_and_two_empty_sides_match_only_fuzzily(
 
 def test_cosine_without_an_embedding_model_is_valid_and_fails_with_its_flag() -> None:
     assert fairmark.validate(grader("cosine")).valid
-    nobody = AskingJudge(Registry({}, {}, {}, None), FakeJudge([]), Cache(Path(), "off", 0))
+    nobody = AskingJudge(ModelRegistry({}, {}, {}, None), FakeJudge([]), Cache(Path(), "off", 0))
     result = fairmark.grade(grader("cosine"), CURIE, {"reference": BORN}, judge=nobody)
     assert (result.reward, result.status) == (0.0, "error")
     assert result.errors["model_grader_server_error"] is True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 from fairmark import jsontext, references
 from fairmark.context import Context
 from fairmark.errors import InvalidGrader
-from fairmark.graders import custom, multi, string_check, text_similarity
+from fairmark.graders import cascade, custom, multi, string_check, text_similarity
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
@@ -38,7 +38,7 @@ class Kind:
     `pure` computes a row's grade from the row alone. `batch` takes many rows at once, up to `rows_at_once`, and may
     await its children, and where `waits` says so something outside as well: a model, a sandbox. A kind with both is
     asked by `batch` for the specs that wait. `paid`: what a row's grade costs is worth keeping each as soon as it is
-    there, rather than with others.
+    there, rather than with others. `reads_items`: it looks at a row's item, rather than passing it on as JSON.
 
     `title` is what people call it, its own name where there is none; `group`, a heading of GROUPS. `grades`: it can be
     asked for rewards; of others the scores come from elsewhere. `yes_or_no`: its reward is 1 or 0. `needs_threshold`:
@@ -51,6 +51,7 @@ class Kind:
     waits: Callable[[Any], bool] | None = None
     rows_at_once: int = 1
     paid: bool = False
+    reads_items: bool = True
     title: str = ""
     group: str = ""
     grades: bool = True
@@ -86,7 +87,10 @@ class _Later:
         if self._kind is None:
             module = import_module(f"fairmark.graders.{self._name}")
             spec = getattr(module, self._spec)
-            self._kind = Kind(spec, None, module.grade_many, _always, **self._told)
+            if hasattr(module, "grade_many"):
+                self._kind = Kind(spec, None, module.grade_many, _always, **self._told)
+            else:
+                self._kind = Kind(spec, module.grade, **self._told)
         return getattr(self._kind, name)
 
 
@@ -96,13 +100,19 @@ def _asks(name: str, spec: str, title: str, **told: Any) -> Kind:
     return cast("Kind", _Later(name, spec, **told))
 
 
+def _computes(name: str, spec: str, title: str, **told: Any) -> Kind:
+    """A kind that computes: its module has `grade`, and not `grade_many` as the others."""
+    return cast("Kind", _Later(name, spec, title=title, group="Rules", **told))
+
+
 def _prebuilt(name: str, spec: str, title: str) -> Kind:
     return _asks(name, spec, title, group="Pre-built judges", adaptive="PREBUILT")
 
 
 def _runs(name: str, spec: str, title: str, **told: Any) -> Kind:
     """A kind whose rows go elsewhere in batches: to a sandbox, to an endpoint."""
-    return cast("Kind", _Later(name, spec, rows_at_once=256, paid=False, title=title, group="Your code", **told))
+    told = {"rows_at_once": 256, "paid": False, "title": title, "group": "Your code", **told}
+    return cast("Kind", _Later(name, spec, **told))
 
 
 GROUPS = {
@@ -128,16 +138,24 @@ KINDS: dict[str, Kind] = {
         group="Rules",
         needs_threshold=True,
     ),
+    "regex": _computes("regex", "Regex", "Regular expression", yes_or_no=True),
+    "numeric": _computes("numeric", "Numeric", "Number", yes_or_no=True),
+    "json_match": _computes("json_match", "JsonMatch", "JSON match"),
+    "tool_calls": _computes("tool_calls", "ToolCalls", "Tool calls"),
     "score_model": _asks("score_model", "ScoreModel", "AI judge: score"),
     "label_model": _asks("label_model", "LabelModel", "AI judge: label", yes_or_no=True),
     "binary_judge": _asks("binary_judge", "BinaryJudge", "AI judge: pass or fail", yes_or_no=True, adaptive="JUDGE"),
+    "preference": _asks("preference", "Preference", "AI judge: the better of two"),
     "faithfulness": _prebuilt("faithfulness", "Faithfulness", "Faithfulness"),
     "context_relevancy": _prebuilt("context_relevancy", "ContextRelevancy", "Context relevancy"),
     "answer_relevancy": _prebuilt("answer_relevancy", "AnswerRelevancy", "Answer relevancy"),
-    "python": _runs("python", "Python", "Python"),
+    "python": _runs("python", "Python", "Python", reads_items=False),
     "function": _runs("function", "Function", "Function", adaptive="FUNCTION"),
+    "math_equal": _runs("math_equal", "MathEqual", "Formula or number", group="Rules", yes_or_no=True),
+    "code_tests": _runs("code_tests", "CodeTests", "Code tests"),
     "endpoint": _runs("endpoint", "Endpoint", "External endpoint", adaptive="REMOTE"),
     "custom": Kind(custom.Custom, pure=custom.grade, title="Custom", group="Other", grades=False, adaptive="CUSTOM"),
+    "cascade": Kind(cascade.Cascade, batch=cascade.grade_many, title="Cascade", group="Other"),
     "multi": Kind(multi.Multi, batch=multi.grade_many, title="Combination", group="Other"),
 }
 
@@ -194,14 +212,14 @@ def _elsewhere() -> "EntryPoints[Kind]":
         return _found[0]
 
 
-def _checked(name: str, given: object) -> Kind:
+def _checked(name: str, kind: object) -> Kind:
     """What an entry point leads to, as a kind of its name. Raises Unusable with what is wrong with it."""
     from fairmark.graders import returned
     from fairmark.graders.entry_points import Unusable
 
-    if not isinstance(given, Kind):
-        raise Unusable(f"it leads to {jsontext.describe(given)}, not to a fairmark.plugin.Kind")
-    spec: Any = given.spec  # somebody else's: it may be anything
+    if not isinstance(kind, Kind):
+        raise Unusable(f"it leads to {jsontext.describe(kind)}, not to a fairmark.plugin.Kind")
+    spec: Any = kind.spec  # somebody else's: it may be anything
     if not isinstance(spec, type) or not issubclass(spec, GraderSpec):
         raise Unusable("its spec is not a subclass of fairmark.plugin.GraderSpec")
     spec.model_rebuild()  # raises for fields of types that pydantic cannot check
@@ -209,9 +227,9 @@ def _checked(name: str, given: object) -> Kind:
     if get_origin(own_type) is not Literal or get_args(own_type) != (name,):
         raise Unusable(f'its spec has no field type: Literal["{name}"]')
     return replace(
-        given,
-        pure=given.pure and returned.one(name, given.pure),
-        batch=given.batch and returned.many(name, given.batch),
+        kind,
+        pure=kind.pure and returned.one(name, kind.pure),
+        batch=kind.batch and returned.many(name, kind.batch),
     )
 
 

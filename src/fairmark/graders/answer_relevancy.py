@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fairmark.context import Context
-from fairmark.graders.claims import Check, ShareGrader, grade_by_claims
+from fairmark.graders.claims import ClaimsCheck, ShareGrader, grade_by_claims
 from fairmark.graders.threads import question_of
 from fairmark.result import Grade
 from fairmark.row import Row
@@ -16,7 +16,9 @@ class AnswerRelevancy(ShareGrader):
     type: Literal["answer_relevancy"]
 
 
-CHECK = Check("answer_relevancy", "relevant", "not relevant", needs=lambda thread: {"question": question_of(thread)})
+CHECK = ClaimsCheck(
+    "answer_relevancy", "relevant", "not relevant", needs=lambda thread: {"question": question_of(thread)}
+)
 
 
 async def grade_many(spec: AnswerRelevancy, rows: Sequence[Row], ctx: Context) -> list[Grade]:

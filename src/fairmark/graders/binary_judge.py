@@ -57,8 +57,8 @@ class VerdictShape:
         result = result_of(value)
         verdict = self._verdict(result)
         if verdict is None:
-            found = jsontext.quote(result) if isinstance(result, str) else jsontext.describe(result)
-            raise NotAnAnswer(f"the score is {found}, not one of: PASS, FAIL, NA")
+            shown = jsontext.quote(result) if isinstance(result, str) else jsontext.describe(result)
+            raise NotAnAnswer(f"the score is {shown}, not one of: PASS, FAIL, NA")
         reasoning = value.get("reasoning")
         if not isinstance(reasoning, str):
             reasoning = "\n".join(step["description"] for step in steps_of(value))
@@ -69,8 +69,8 @@ class VerdictShape:
         return None if verdict is None else self._canonical("", verdict)
 
     @staticmethod
-    def _verdict(found: Any) -> str | None:
-        return _SPELLINGS.get(found.strip().casefold()) if isinstance(found, str) else None
+    def _verdict(word: Any) -> str | None:
+        return _SPELLINGS.get(word.strip().casefold()) if isinstance(word, str) else None
 
     @staticmethod
     def _canonical(reasoning: str, verdict: str) -> dict[str, Any]:
@@ -81,25 +81,25 @@ class VerdictShape:
 SHAPE = VerdictShape(SCHEMA)
 
 
-def _read_criteria(given: Any) -> str:
-    if not isinstance(given, str) or not given.strip():
-        found = jsontext.describe(given)
-        code = "invalid_value" if isinstance(given, str) else "invalid_type"
-        raise InvalidGrader.at("", f"found {found}. It takes a string: what makes a reply pass.", code)
-    return given
+def _read_criteria(criteria: Any) -> str:
+    if not isinstance(criteria, str) or not criteria.strip():
+        shown = jsontext.describe(criteria)
+        code = "invalid_value" if isinstance(criteria, str) else "invalid_type"
+        raise InvalidGrader.at("", f"found {shown}. It takes a string: what makes a reply pass.", code)
+    return criteria
 
 
-def _read_examples(given: Any) -> tuple[dict[str, Any], ...]:
-    if given is None:
+def _read_examples(examples: Any) -> tuple[dict[str, Any], ...]:
+    if examples is None:
         return ()
-    if not isinstance(given, (list, tuple)):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. {_EXAMPLES}", "invalid_type")
+    if not isinstance(examples, (list, tuple)):
+        raise InvalidGrader.at("", f"found {jsontext.describe(examples)}. {_EXAMPLES}", "invalid_type")
     problems = [
-        problem.below(f"[{index}]") for index, example in enumerate(given) for problem in _wrong_example(example)
+        problem.below(f"[{index}]") for index, example in enumerate(examples) for problem in _wrong_example(example)
     ]
     if problems:
         raise InvalidGrader(problems)
-    return tuple(dict(example) for example in given)
+    return tuple(dict(example) for example in examples)
 
 
 _EXAMPLE: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -111,30 +111,30 @@ _EXAMPLE: dict[str, tuple[type | tuple[type, ...], str]] = {
 _EXAMPLES = 'It takes a list of examples: {"input": [messages], "output": "…", "passes": true, "reasoning": "…"}.'
 
 
-def _wrong_example(given: Any) -> Iterator[Problem]:
-    if not isinstance(given, Mapping):
-        yield Problem("", f"found {jsontext.describe(given)}. An example is an object.", "invalid_type")
+def _wrong_example(example: Any) -> Iterator[Problem]:
+    if not isinstance(example, Mapping):
+        yield Problem("", f"found {jsontext.describe(example)}. An example is an object.", "invalid_type")
         return
     for name, (kind, words) in _EXAMPLE.items():
-        value = given.get(name)
+        value = example.get(name)
         if value is None:
             if name != "reasoning":
                 yield Problem(f".{name}", f"missing. It takes {words}.", "missing_required_parameter")
         elif not isinstance(value, kind):
             yield Problem(f".{name}", f"found {jsontext.describe(value)}. It takes {words}.", "invalid_type")
-    turns = given.get("input")
+    turns = example.get("input")
     for index, turn in enumerate(turns if isinstance(turns, (list, tuple)) else ()):
         if not isinstance(turn, Mapping) or not isinstance(turn.get("role"), str) or "content" not in turn:
             message = 'A message is an object with role and content: {"role": "user", "content": "…"}.'
             yield Problem(f".input[{index}]", f"found {jsontext.describe(turn)}. {message}")
 
 
-def _read_variables(given: Any) -> dict[str, Any]:
-    if given is None:
+def _read_variables(variables: Any) -> dict[str, Any]:
+    if variables is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes an object.", "invalid_type")
-    return dict(given)
+    if not isinstance(variables, Mapping):
+        raise InvalidGrader.at("", f"found {jsontext.describe(variables)}. It takes an object.", "invalid_type")
+    return dict(variables)
 
 
 class BinaryJudge(PanelGrader):
@@ -157,8 +157,18 @@ class BinaryJudge(PanelGrader):
     def threshold(self) -> float:
         if self.pass_threshold is not None:
             return self.pass_threshold
-        # A mean of several answers lies between 0 and 1; everything else is 0 or 1.
-        return 0.5 if self.combine == "mean" else 1.0
+        # A mean of several answers and an expectation lie between 0 and 1; everything else is 0 or 1.
+        return 0.5 if self.combine == "mean" or self.logprobs else 1.0
+
+    @property
+    def worth(self) -> Mapping[str, float]:
+        return {"PASS": 1.0, "FAIL": 0.0}
+
+    @classmethod
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
+        yield from super().cross_check(fields)
+        if fields.get("logprobs") == "letters":
+            yield Problem(".logprobs", "letters are for labels of one's own. It takes true or false.")
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -167,10 +177,10 @@ class BinaryJudge(PanelGrader):
     @cached_property
     def constants(self) -> dict[str, Any]:
         """The variables that are the same for every row."""
-        given = own(dict(self.template_variables))
+        variables = own(dict(self.template_variables))
         schema = Own(jsontext.write(SCHEMA))
-        values = {"criteria": Own(self.criteria), "examples": [own(_shown(each)) for each in self.examples]}
-        return {"output_schema": schema, "template_variables": {**values, **given}, **values, **given}
+        values = {"criteria": Own(self.criteria), "examples": [own(_shown(example)) for example in self.examples]}
+        return {"output_schema": schema, "template_variables": {**values, **variables}, **values, **variables}
 
     def messages(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
         system = self.system_template or prompt("binary_judge.system")
@@ -240,8 +250,8 @@ def _shown(example: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _content(given: Any) -> str:
-    content = content_text(given)
+def _content(value: Any) -> str:
+    content = content_text(value)
     return content if isinstance(content, str) else jsontext.write(content)
 
 

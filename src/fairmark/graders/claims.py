@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from fairmark import jsontext
 from fairmark.context import Context
 from fairmark.errors import GradingFailed, NotAnAnswer, NotGraded
+from fairmark.failures import as_grade
 from fairmark.graders.judging import MOST_LEVELS, JudgeGrader, fenced
 from fairmark.graders.threads import OTHER_NAMES, chat, completion_of, prompt
 from fairmark.judgement import Judgement
@@ -74,11 +75,11 @@ class ClaimsShape:
     name: str = "claims"
 
     def read(self, value: Any) -> dict[str, Any]:
-        given = _list_in(value, "claims")
-        for claim in given:
+        texts = _list_in(value, "claims")
+        for claim in texts:
             if not isinstance(claim, str):
                 raise NotAnAnswer(f"a claim is {jsontext.describe(claim)}, not a string")
-        claims = list(dict.fromkeys(text for claim in given if (text := " ".join(claim.split()))))
+        claims = list(dict.fromkeys(text for claim in texts if (text := " ".join(claim.split()))))
         return {"steps": [], "result": claims, "claims": claims}
 
     def read_bare(self, text: str) -> None:
@@ -96,19 +97,21 @@ class VerdictsShape:
     name: str = "verdicts"
 
     def read(self, value: Any) -> dict[str, Any]:
-        given = _list_in(value, "verdicts")
-        if not all(isinstance(each, Mapping) for each in given):
+        entries = _list_in(value, "verdicts")
+        if not all(isinstance(verdict, Mapping) for verdict in entries):
             raise NotAnAnswer("a verdict is not an object with an index")
-        found = {_index(each): (bit_of(each), reason_of(each)) for each in given}
-        if len(found) != len(given) or set(found) != set(range(1, len(self.claims) + 1)):
-            shown = jsontext.shorten(", ".join(str(_index(each)) for each in given), 100) or "none"
+        by_index = {_index(verdict): (bit_of(verdict), reason_of(verdict)) for verdict in entries}
+        if len(by_index) != len(entries) or set(by_index) != set(range(1, len(self.claims) + 1)):
+            shown = jsontext.shorten(", ".join(str(_index(verdict)) for verdict in entries), 100) or "none"
             raise NotAnAnswer(f"the verdicts are for: {shown}; wanted is one for each of 1 to {len(self.claims)}")
-        verdicts = [{"index": index, "reason": found[index][1], "verdict": found[index][0]} for index in sorted(found)]
+        verdicts = [
+            {"index": index, "reason": by_index[index][1], "verdict": by_index[index][0]} for index in sorted(by_index)
+        ]
         steps = [
             {"description": claim, "conclusion": f"{self.holds if bit else self.fails}: {reason}".removesuffix(": ")}
-            for claim, (bit, reason) in zip(self.claims, (found[index] for index in sorted(found)), strict=True)
+            for claim, (bit, reason) in zip(self.claims, (by_index[index] for index in sorted(by_index)), strict=True)
         ]
-        share = sum(bit for bit, _ in found.values()) / len(found)
+        share = sum(bit for bit, _ in by_index.values()) / len(by_index)
         return {"steps": steps, "result": share, "verdicts": verdicts}
 
     def read_bare(self, text: str) -> None:
@@ -116,12 +119,12 @@ class VerdictsShape:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    given = value.get(key) if isinstance(value, Mapping) else value
-    if not isinstance(given, list):
+    entries = value.get(key) if isinstance(value, Mapping) else value
+    if not isinstance(entries, list):
         raise NotAnAnswer(f"the answer has no list of {key}")
     if jsontext.deeper_than(value, MOST_LEVELS):
         raise NotAnAnswer("the answer is nested too deeply")
-    return given
+    return entries
 
 
 def _index(verdict: Mapping[str, Any]) -> int:
@@ -132,10 +135,10 @@ def _index(verdict: Mapping[str, Any]) -> int:
 
 def bit_of(verdict: Mapping[str, Any]) -> int:
     """The verdict, 0 or 1. Raises NotAnAnswer."""
-    given = next((verdict[key] for key in ("verdict", "result", "score") if key in verdict), None)
-    bit = _BITS.get(str(given).strip().casefold()) if isinstance(given, (str, int, float)) else None
+    value = next((verdict[key] for key in ("verdict", "result", "score") if key in verdict), None)
+    bit = _BITS.get(str(value).strip().casefold()) if isinstance(value, (str, int, float)) else None
     if bit is None:
-        raise NotAnAnswer(f"a verdict is {jsontext.describe(given)}, not 0 or 1")
+        raise NotAnAnswer(f"a verdict is {jsontext.describe(value)}, not 0 or 1")
     return bit
 
 
@@ -145,7 +148,7 @@ def reason_of(verdict: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClaimsCheck:
     """What is asked about the claims."""
 
     prompt: str
@@ -182,7 +185,7 @@ class _Case:
         return None if answer.failure is None else self.ended(Grade.failed(answer.failure))
 
 
-async def grade_by_claims(spec: ShareGrader, check: Check, rows: Sequence[Row], ctx: Context) -> list[Grade]:
+async def grade_by_claims(spec: ShareGrader, check: ClaimsCheck, rows: Sequence[Row], ctx: Context) -> list[Grade]:
     """The share of claims that hold, for every row; a row whose reply makes no claims is left out."""
     grades: dict[int, Grade] = {}
     cases: dict[int, _Case] = {}
@@ -191,10 +194,8 @@ async def grade_by_claims(spec: ShareGrader, check: Check, rows: Sequence[Row], 
         try:
             cases[index] = case = _case(check, row)
             questions[index] = _what_claims(spec, case)
-        except GradingFailed as failure:
-            grades[index] = Grade.failed(failure)
-        except NotGraded as reason:
-            grades[index] = Grade(0.0, skipped=str(reason))
+        except (GradingFailed, NotGraded) as error:
+            grades[index] = as_grade(error)
     for index, answer in (await ask(questions, ctx)).items():
         case = cases[index]
         if ended := case.heard(answer):
@@ -202,10 +203,8 @@ async def grade_by_claims(spec: ShareGrader, check: Check, rows: Sequence[Row], 
             continue
         try:
             questions[index] = _what_verdicts(spec, check, case)
-        except GradingFailed as failure:
-            grades[index] = case.ended(Grade.failed(failure))
-        except NotGraded as reason:
-            grades[index] = case.ended(Grade(0.0, skipped=str(reason)))
+        except (GradingFailed, NotGraded) as error:
+            grades[index] = case.ended(as_grade(error))
     for index, answer in (await ask({i: q for i, q in questions.items() if i not in grades}, ctx)).items():
         case = cases[index]
         grades[index] = case.heard(answer) or case.ended(Grade(case.judgements[-1].value["result"]))
@@ -226,7 +225,7 @@ def question(spec: ShareGrader, name: str, values: Mapping[str, Any], shape: Sha
     return Question(spec.model, messages, shape, spec.sampling, identity=identity, quoted=lambda: quoted)
 
 
-def _case(check: Check, row: Row) -> _Case:
+def _case(check: ClaimsCheck, row: Row) -> _Case:
     thread = thread_of(row)
     completion = completion_of(thread)
     case = _Case(row, thread, completion, check.needs(thread))
@@ -241,7 +240,7 @@ def _what_claims(spec: ShareGrader, case: _Case) -> Question:
     return question(spec, "claims", values, ClaimsShape(_CLAIMS_SCHEMA), [case.completion, asked])
 
 
-def _what_verdicts(spec: ShareGrader, check: Check, case: _Case) -> Question:
+def _what_verdicts(spec: ShareGrader, check: ClaimsCheck, case: _Case) -> Question:
     claims: list[str] = case.judgements[-1].value["claims"]
     if not claims:
         raise NotGraded("the reply makes no claims.")

@@ -72,11 +72,11 @@ async def grade_many(spec: ContextRelevancy, rows: Sequence[Row], ctx: Context) 
         except GradingFailed as failure:
             grades[index] = Grade.failed(failure)
         else:
-            questions |= {(index, number): each for number, each in enumerate(asked)}
+            questions |= {(index, number): query for number, query in enumerate(asked)}
     answers: dict[int, list[Judgement | NotGraded]] = {}
     for (index, _), answer in (await ask(questions, ctx)).items():
         answers.setdefault(index, []).append(answer)
-    grades |= {index: _grade(rows[index], found) for index, found in answers.items()}
+    grades |= {index: _grade(rows[index], replies) for index, replies in answers.items()}
     return [grades[index] for index in range(len(rows))]
 
 
@@ -84,8 +84,8 @@ def _questions(spec: ContextRelevancy, row: Row) -> list[Question]:
     thread = thread_of(row)
     asked, documents = question_of(thread), documents_of(thread)
     return [
-        question(spec, "context_relevancy", {"question": asked, "document": each}, SHAPE, [asked, each])
-        for each in documents
+        question(spec, "context_relevancy", {"question": asked, "document": document}, SHAPE, [asked, document])
+        for document in documents
     ]
 
 
@@ -103,4 +103,6 @@ def _grade(row: Row, answers: list[Judgement | NotGraded]) -> Grade:
         grade = Grade.failed(failure)
     else:
         grade = Grade(sum(judgement.value["verdict"] for judgement in judgements) / len(judgements))
-    return grade._replace(judgements=judgements, seconds=max((each.latency_s for each in judgements), default=0.0))
+    return grade._replace(
+        judgements=judgements, seconds=max((judgement.latency_s for judgement in judgements), default=0.0)
+    )

@@ -8,7 +8,7 @@ from pydantic import PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.endpoints.base import Score, Target
+from fairmark.endpoints.base import EndpointScore, Target
 from fairmark.endpoints.targets import read_headers, read_timeout, read_url
 from fairmark.errors import GradingFailed, InvalidGrader
 from fairmark.result import Grade
@@ -19,10 +19,10 @@ from fairmark.text.thread import thread_of
 MOST_ROWS = 256
 
 
-def _read_batch_size(given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_ROWS:
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a whole number from 1 to {MOST_ROWS}.")
-    return given
+def _read_batch_size(size: Any) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_ROWS:
+        raise InvalidGrader.at("", f"found {jsontext.describe(size)}. It takes a whole number from 1 to {MOST_ROWS}.")
+    return size
 
 
 class Endpoint(GraderSpec):
@@ -45,8 +45,8 @@ async def grade_many(spec: Endpoint, rows: Sequence[Row], ctx: Context) -> list[
     return list(map(_grade, scores))
 
 
-def _grade(score: Score | Exception) -> Grade:
-    if isinstance(score, Score):
+def _grade(score: EndpointScore | Exception) -> Grade:
+    if isinstance(score, EndpointScore):
         if not math.isfinite(score.reward):
             return Grade.failed(GradingFailed(f"the endpoint's reward is {score.reward}, not a finite number."))
         return Grade(score.reward, printed=score.reason, seconds=score.seconds)

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Generic, TypeVar
 
 from fairmark import jsontext
+from fairmark.failures import in_words
 
 T = TypeVar("T")
 
@@ -90,5 +91,5 @@ def _package(point: metadata.EntryPoint) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    words = " ".join(f"{type(error).__name__}: {error}".split())
+    words = " ".join(in_words(error).split())
     return jsontext.shorten(words, 400).rstrip(".: ")

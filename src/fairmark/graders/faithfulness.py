@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fairmark.context import Context
-from fairmark.graders.claims import Check, ShareGrader, grade_by_claims
+from fairmark.graders.claims import ClaimsCheck, ShareGrader, grade_by_claims
 from fairmark.graders.threads import documents_of
 from fairmark.result import Grade
 from fairmark.row import Row
@@ -16,7 +16,9 @@ class Faithfulness(ShareGrader):
     type: Literal["faithfulness"]
 
 
-CHECK = Check("faithfulness", "supported", "not supported", needs=lambda thread: {"documents": documents_of(thread)})
+CHECK = ClaimsCheck(
+    "faithfulness", "supported", "not supported", needs=lambda thread: {"documents": documents_of(thread)}
+)
 
 
 async def grade_many(spec: Faithfulness, rows: Sequence[Row], ctx: Context) -> list[Grade]:

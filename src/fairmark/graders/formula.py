@@ -60,9 +60,10 @@ class Formula(CompiledText):
             reason = "the result is too large"
         except ValueError:
             reason = "there is no such root, logarithm or power"
-        given = ", ".join(f"{name} = {values[name]:g}" for name in self.variables)
+        values_shown = ", ".join(f"{name} = {values[name]:g}" for name in self.variables)
         raise FormulaFailed(
-            f"calculate_output {jsontext.quote(self.source)}: {reason}" + (f", with {given}." if given else ".")
+            f"calculate_output {jsontext.quote(self.source)}: {reason}"
+            + (f", with {values_shown}." if values_shown else ".")
         )
 
 

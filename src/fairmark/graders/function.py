@@ -49,8 +49,8 @@ def static_checks(source: str) -> Iterator[Check]:
     yield Check("syntax", True)
     grade = look.last_function(tree, "grade")
     if not isinstance(grade, ast.AsyncFunctionDef):
-        found = f" (line {grade.lineno} has a sync def)" if grade else ""
-        raise CheckFailed("structure", f"no top-level async def grade{found}")
+        hint = f" (line {grade.lineno} has a sync def)" if grade else ""
+        raise CheckFailed("structure", f"no top-level async def grade{hint}")
     yield Check("structure", True)
     arguments = grade.args
     positional = arguments.posonlyargs + arguments.args
@@ -81,8 +81,8 @@ def annotation_warnings(source: str) -> list[str]:
 
 def _is_named(annotation: ast.expr | None, name: str) -> bool:
     match annotation:
-        case ast.Name(id=found) | ast.Attribute(attr=found) | ast.Constant(value=str(found)):
-            return found.rpartition(".")[2] == name
+        case ast.Name(id=text) | ast.Attribute(attr=text) | ast.Constant(value=str(text)):
+            return text.rpartition(".")[2] == name
         case _:
             return False
 

@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import PlainValidator, Strict
@@ -10,8 +12,9 @@ from pydantic import PlainValidator, Strict
 from fairmark import jsontext
 from fairmark.context import Context
 from fairmark.errors import GradingFailed, InvalidGrader, NotAnAnswer, NotGraded, Problem
-from fairmark.judgement import Judgement
+from fairmark.judgement import NO_USAGE, Judgement
 from fairmark.judges.base import Question, Shape
+from fairmark.judges.logprobs import Unclear, weigh
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
@@ -31,32 +34,32 @@ _NUMBERS: dict[str, tuple[type, float, float]] = {
 }
 
 
-def read_sampling(given: Any) -> dict[str, Any] | None:
+def read_sampling(options: Any) -> dict[str, Any] | None:
     """Sampling parameters under their canonical names. Null is kept; keys that nobody knows are kept and not used."""
-    if given is None:
+    if options is None:
         return None
-    if not isinstance(given, Mapping):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes an object.", "invalid_type")
-    found = dict(given)
+    if not isinstance(options, Mapping):
+        raise InvalidGrader.at("", f"found {jsontext.describe(options)}. It takes an object.", "invalid_type")
+    parameters = dict(options)
     spelled: dict[str, str] = {}
     for name, others in _SPELLINGS.items():
-        spellings = [key for key in (name, *others) if key in found]
+        spellings = [key for key in (name, *others) if key in parameters]
         if spellings:
             # Null is what nobody set, so another spelling may still say something.
-            spelled[name] = next((key for key in spellings if found[key] is not None), spellings[0])
-            value = found[spelled[name]]
+            spelled[name] = next((key for key in spellings if parameters[key] is not None), spellings[0])
+            value = parameters[spelled[name]]
             for key in spellings:
-                del found[key]
-            found[name] = value
+                del parameters[key]
+            parameters[name] = value
     problems = [
         problem.below(f".{spelled.get(name, name)}")
-        for name, value in found.items()
+        for name, value in parameters.items()
         if value is not None
         for problem in _wrong(name, value)
     ]
     if problems:
         raise InvalidGrader(problems)
-    return found
+    return parameters
 
 
 def _wrong(name: str, value: Any) -> Iterator[Problem]:
@@ -73,26 +76,36 @@ def _wrong(name: str, value: Any) -> Iterator[Problem]:
             yield Problem("", f"found {jsontext.describe(value)}. It takes {what}{bounds}.", code)
 
 
-def _read_repeats(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MOST_REPEATS:
+def _read_repeats(count: Any) -> int:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_REPEATS:
         raise InvalidGrader.at(
-            "", f"found {jsontext.describe(given)}. It takes a whole number from 1 to {MOST_REPEATS}."
+            "", f"found {jsontext.describe(count)}. It takes a whole number from 1 to {MOST_REPEATS}."
         )
-    return given
+    return count
 
 
-def read_names(given: Any) -> tuple[str, ...]:
+def read_names(names: Any) -> tuple[str, ...]:
     """A list of strings that are not empty."""
-    if not isinstance(given, (list, tuple)):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a list of strings.", "invalid_type")
+    if not isinstance(names, (list, tuple)):
+        raise InvalidGrader.at("", f"found {jsontext.describe(names)}. It takes a list of strings.", "invalid_type")
     wrong = [
         Problem(f"[{index}]", f"found {jsontext.describe(value)}. It takes a string that is not empty.", "invalid_type")
-        for index, value in enumerate(given)
+        for index, value in enumerate(names)
         if not isinstance(value, str) or not value
     ]
     if wrong:
         raise InvalidGrader(wrong)
-    return tuple(given)
+    return tuple(names)
+
+
+def _read_logprobs(value: Any) -> bool | str:
+    if value is None:
+        return False
+    if not isinstance(value, bool) and value != "letters":
+        raise InvalidGrader.at(
+            "", f'found {jsontext.describe(value)}. It takes true, false or "letters".', "invalid_type"
+        )
+    return bool(value) if isinstance(value, bool) else "letters"
 
 
 class JudgeGrader(GraderSpec):
@@ -123,15 +136,27 @@ class JudgeGrader(GraderSpec):
 
 
 class PanelGrader(JudgeGrader):
-    """A kind with one question a row, for one judge or several. `n`, `panel` and `combine` are extensions of ours."""
+    """A kind with one question a row, for one judge or several. `n`, `panel`, `combine` and `logprobs` are
+    extensions of ours."""
 
     n: Annotated[int, PlainValidator(_read_repeats)] = 1
     panel: Annotated[Sequence[str], PlainValidator(read_names)] = ()
     combine: Literal["mean", "median", "majority"] | None = None
+    logprobs: Annotated[bool | Literal["letters"], PlainValidator(_read_logprobs)] = False
+
+    @property
+    def worth(self) -> Mapping[str, float]:
+        """What each verdict is worth, by the text that the judge begins it with: for `logprobs`."""
+        return {}
 
     @property
     def models(self) -> Mapping[str, str]:
         return {**super().models, **{f".panel[{index}]": model for index, model in enumerate(self.panel)}}
+
+    @property
+    def answers(self) -> int:
+        """How many of them its grade of a row is made of."""
+        return self.n * (1 + len(self.panel))
 
     def messages(self, row: Row, fence: Fence | None = None) -> list[dict[str, Any]]:
         """What the judges are asked about a row. Raises GradingFailed."""
@@ -142,15 +167,15 @@ class PanelGrader(JudgeGrader):
         raise NotImplementedError
 
     @classmethod
-    def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
-        if given.get("combine") is not None and given.get("n", 1) == 1 and not given.get("panel"):
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
+        if fields.get("combine") is not None and fields.get("n", 1) == 1 and not fields.get("panel"):
             yield Problem(".combine", "there is one answer and nothing to combine. Ask several: set n or panel.")
-        panel = given.get("panel")
+        panel = fields.get("panel")
         if isinstance(panel, (list, tuple)):
             for index, model in enumerate(panel):
-                if isinstance(model, str) and model in (given.get("model"), *panel[:index]):
-                    found = jsontext.quote(model)
-                    yield Problem(f".panel[{index}]", f"{found} is asked already. To ask a model several times, set n.")
+                if isinstance(model, str) and model in (fields.get("model"), *panel[:index]):
+                    shown = jsontext.quote(model)
+                    yield Problem(f".panel[{index}]", f"{shown} is asked already. To ask a model several times, set n.")
 
 
 class ModelGrader(PanelGrader):
@@ -171,6 +196,12 @@ class ModelGrader(PanelGrader):
                 yield f"$.input: {text} is taken as plain text; a variable stands in two braces on both sides."
 
 
+def asks_several(spec: GraderSpec) -> bool:
+    """Whether a grade of it, or of one inside it, is made of several judges' answers, or of several of one."""
+    alone = isinstance(spec, PanelGrader) and spec.answers > 1
+    return alone or any(map(asks_several, spec.children.values()))
+
+
 class Reading(NamedTuple):
     """What one answer is worth."""
 
@@ -186,21 +217,60 @@ async def grade_by_judges(
     spec: PanelGrader, shape: Shape, read: Callable[[Mapping[str, Any]], Reading], rows: Sequence[Row], ctx: Context
 ) -> list[Grade]:
     """Asks every judge of the grader about every row, all at once, and combines what they say row by row."""
+    return await grade_by_questions(spec, lambda row: questions_of(spec, shape, row, spec.messages), read, rows, ctx)
+
+
+async def grade_by_questions(
+    spec: PanelGrader,
+    ask: Callable[[Row], list[Question]],
+    read: Callable[[Mapping[str, Any]], Reading],
+    rows: Sequence[Row],
+    ctx: Context,
+    shared: bool = False,
+) -> list[Grade]:
+    """The same for kinds that ask each judge more than one question: `ask` makes those of a row, or raises
+    GradingFailed. `shared`: rows may have questions in common, each of which is asked once."""
     questions: list[Question] = []
     counts: list[int | Grade] = []
     for row in rows:
         try:
-            asked = _questions(spec, shape, row)
+            asked = ask(row)
         except GradingFailed as failure:
             counts.append(Grade.failed(failure))
             continue
         questions += asked
         counts.append(len(asked))
-    answers = iter(await ctx.judge.ask(questions, ctx.budget) if questions else [])
+    asking = _ask_once if shared else _ask
+    answers = iter(await asking(questions, ctx) if questions else [])
     return [
         count if isinstance(count, Grade) else _grade(spec, [next(answers) for _ in range(count)], read, row)
         for count, row in zip(counts, rows, strict=True)
     ]
+
+
+async def _ask(questions: Sequence[Question], ctx: Context) -> list[Judgement | NotGraded]:
+    return await ctx.judge.ask(questions, ctx.budget)
+
+
+async def _ask_once(questions: Sequence[Question], ctx: Context) -> list[Judgement | NotGraded]:
+    """Equal questions are asked once, and paid by the first; each reads the answer in its own way."""
+    firsts: dict[Any, int] = {}
+    keys = [
+        (question.model, question.repeat, jsontext.encode(question.identity or question.messages))
+        for question in questions
+    ]
+    for index, key in enumerate(keys):
+        firsts.setdefault(key, index)
+    replies = dict(zip(firsts, await _ask([questions[index] for index in firsts.values()], ctx), strict=True))
+    answers: list[Judgement | NotGraded] = []
+    for index, (question, key) in enumerate(zip(questions, keys, strict=True)):
+        answer = replies[key]
+        if index != firsts[key] and isinstance(answer, Judgement):
+            value = answer.value if answer.failure is not None else question.shape.read(answer.value)
+            cost = None if answer.cost is None else 0.0
+            answer = replace(answer, value=value, usage=NO_USAGE, cost=cost, attempts=0)
+        answers.append(answer)
+    return answers
 
 
 def fenced(
@@ -211,15 +281,18 @@ def fenced(
     return (render(Fence()), [{"guard": True}, *messages]) if spec.guard else (messages, None)
 
 
-def _questions(spec: PanelGrader, shape: Shape, row: Row) -> list[Question]:
-    messages, identity = fenced(spec, lambda fence: spec.messages(row, fence))
+def questions_of(
+    spec: PanelGrader, shape: Shape, row: Row, render: Callable[[Row, Fence | None], list[dict[str, Any]]]
+) -> list[Question]:
+    """One question about a row, to every judge, as often as each is asked. Raises GradingFailed."""
+    messages, identity = fenced(spec, lambda fence: render(row, fence))
 
     def quoted() -> list[str]:
         return spec.quoted(row)
 
     sampling = spec.sampling
     return [
-        Question(model, messages, shape, sampling, repeat, identity, quoted)
+        Question(model, messages, shape, sampling, repeat, identity, quoted, bool(spec.logprobs))
         for model in (spec.model, *spec.panel)
         for repeat in range(spec.n)
     ]
@@ -228,15 +301,23 @@ def _questions(spec: PanelGrader, shape: Shape, row: Row) -> list[Question]:
 def _grade(
     spec: PanelGrader, answers: list[Judgement | NotGraded], read: Callable[[Mapping[str, Any]], Reading], row: Row
 ) -> Grade:
+    if not answers:  # there was nothing to ask
+        return Grade(0.0)
     judgements = tuple(answer for answer in answers if isinstance(answer, Judgement))
     seconds = max((judgement.latency_s for judgement in judgements), default=0.0)
+    if spec.logprobs:
+        judgements = tuple(_weighed(spec, judgement, row) for judgement in judgements)
     readings: list[Reading] = []
+    speakers: list[str] = []
     for judgement in judgements:
         if judgement.warning:
             row.warn(judgement.warning)
         if judgement.failure is None:
             reading = read(judgement.value)
+            if judgement.weighed is not None and reading.left_out is None:
+                reading = reading._replace(reward=judgement.weighed.expected)
             readings.append(reading)
+            speakers.append(judgement.model)
             if reading.warning:
                 row.warn(reading.warning)
     left_out = next((answer for answer in answers if isinstance(answer, NotGraded)), None)
@@ -256,8 +337,20 @@ def _grade(
     if len(answers) == 1:
         return Grade(rewards[0], judgements=judgements, seconds=seconds)
     combine = spec.combine or ("majority" if isinstance(readings[0].verdict, str) else "mean")
-    spread = _spread(combine, rewards, [reading.verdict for reading in readings], len(answers))
-    return Grade(_combined(combine, rewards), judgements=judgements, seconds=seconds, spread=spread)
+    reward = _combined(combine, rewards)
+    spread = _spread(combine, rewards, readings, len(answers)) | _sides(spec, reward, readings, speakers)
+    return Grade(reward, judgements=judgements, seconds=seconds, spread=spread)
+
+
+def _weighed(spec: PanelGrader, judgement: Judgement, row: Row) -> Judgement:
+    """The judgement with the expectation over what it could have been; where that is unclear, as it is."""
+    if judgement.failure is not None:
+        return judgement
+    try:
+        return replace(judgement, weighed=weigh(judgement.listed, spec.worth))
+    except Unclear as why:
+        row.warn(f"logprobs_unclear: {why}; the verdict counts as it is.")
+        return judgement
 
 
 def _combined(combine: str, rewards: list[float]) -> float:
@@ -272,7 +365,8 @@ def _combined(combine: str, rewards: list[float]) -> float:
     return min(reward for reward, count in counts.items() if count == most)
 
 
-def _spread(combine: str, rewards: list[float], verdicts: list[Any], asked: int) -> dict[str, Any]:
+def _spread(combine: str, rewards: list[float], readings: list[Reading], asked: int) -> dict[str, Any]:
+    verdicts = [reading.verdict for reading in readings]
     common = Counter(verdicts).most_common(1)[0][1]
     mean = math.fsum(rewards) / len(rewards)
     return {
@@ -287,11 +381,36 @@ def _spread(combine: str, rewards: list[float], verdicts: list[Any], asked: int)
     }
 
 
+def _sides(spec: PanelGrader, reward: float, readings: list[Reading], speakers: list[str]) -> dict[str, Any]:
+    """Who said what, whether they were of one mind, and who was not of the panel's.
+
+    Labels are of one mind where they are the same. Numbers hardly ever are: theirs are, where all pass the row or all
+    fail it.
+    """
+
+    threshold = reward if spec.threshold is None else spec.threshold
+    sides: list[Any] = [
+        reading.verdict if isinstance(reading.verdict, str) else reading.reward >= threshold for reading in readings
+    ]
+    prevailing: Any = reward >= threshold
+    if isinstance(readings[0].verdict, str):
+        # Of labels given equally often the worst one, as for a majority.
+        worth = {label: reading.reward for label, reading in zip(sides, readings, strict=True)}
+        prevailing = max(worth, key=lambda label: (sides.count(label), -worth[label]))
+    differs = [side != prevailing for side in sides]
+    return {
+        "models": speakers,
+        "differs": differs,
+        "split": len(set(sides)) > 1,
+        "dissent": list(dict.fromkeys(compress(speakers, differs))),
+    }
+
+
 def steps_of(value: Mapping[str, Any]) -> list[dict[str, str]]:
     """The reasoning steps, whatever a model made of them: they explain a verdict and never spoil it."""
-    given = value.get("steps")
+    listed = value.get("steps")
     steps: list[dict[str, str]] = []
-    for step in given if isinstance(given, list) else []:
+    for step in listed if isinstance(listed, list) else []:
         if isinstance(step, Mapping):
             described, concluded = step.get("description"), step.get("conclusion")
             steps.append({"description": _text(described), "conclusion": _text(concluded)})

@@ -9,42 +9,42 @@ from fairmark import jsontext
 from fairmark.context import Context
 from fairmark.errors import FormulaFailed, InvalidGrader, Problem
 from fairmark.graders.formula import Formula
-from fairmark.result import Grade, Result
+from fairmark.result import Grade, Result, is_split
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
 
 _SHAPE = 'It takes an object: {"key": grader, …}; the keys are the variables of calculate_output.'
 
 
-def _named(given: Any) -> Iterator[tuple[str, str, Any]]:
+def _named(graders: Any) -> Iterator[tuple[str, str, Any]]:
     """The graders as (path below `graders`, key, JSON). Raises InvalidGrader where the shape is wrong."""
-    match given:
+    match graders:
         case {"type": str()}:
             raise InvalidGrader.at("", f"found a single grader. {_SHAPE}", "invalid_type")
         case {}:
-            if not given:
+            if not graders:
                 raise InvalidGrader.at("", f"found no grader. {_SHAPE}")
-            for key, child in given.items():
+            for key, child in graders.items():
                 yield (f".{key}" if str(key).isidentifier() else f"[{jsontext.quote(str(key))}]"), key, child
         case [_, *_]:
             seen: set[str] = set()
-            for index, child in enumerate(given):
+            for index, child in enumerate(graders):
                 name = child.get("name") if isinstance(child, dict) else None
                 if not isinstance(name, str) or not name.isidentifier() or name in seen:
-                    found = jsontext.describe(name) + (" again" if name in seen else "")
+                    shown = jsontext.describe(name) + (" again" if name in seen else "")
                     raise InvalidGrader.at(
-                        f"[{index}].name", f"found {found}. In a list each grader needs its own name. {_SHAPE}"
+                        f"[{index}].name", f"found {shown}. In a list each grader needs its own name. {_SHAPE}"
                     )
                 seen.add(name)
                 yield f"[{index}]", name, child
         case _:
-            raise InvalidGrader.at("", f"found {jsontext.describe(given)}. {_SHAPE}", "invalid_type")
+            raise InvalidGrader.at("", f"found {jsontext.describe(graders)}. {_SHAPE}", "invalid_type")
 
 
-def _parse_children(given: Any, info: ValidationInfo) -> dict[str, GraderSpec]:
+def _parse_children(graders: Any, info: ValidationInfo) -> dict[str, GraderSpec]:
     children: dict[str, GraderSpec] = {}
     problems: list[Problem] = []
-    for path, key, child in _named(given):
+    for path, key, child in _named(graders):
         if isinstance(child, dict) and child.get("type") == "multi":
             problems.append(Problem(f"{path}.type", "a multi grader cannot stand inside a multi grader."))
             continue
@@ -73,11 +73,11 @@ class Multi(GraderSpec):
         return self.graders
 
     @classmethod
-    def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
         """The formula's variables must be keys; this is known even where a child is wrong."""
         try:
-            keys = [key for _, key, _ in _named(given.get("graders"))]
-            variables = Formula(given.get("calculate_output") or "").variables
+            keys = [key for _, key, _ in _named(fields.get("graders"))]
+            variables = Formula(fields.get("calculate_output") or "").variables
         except (InvalidGrader, TypeError):
             return  # already told where the field itself was read
         for name in variables:
@@ -112,13 +112,23 @@ def _combine(spec: Multi, children: Mapping[str, Result]) -> Grade:
     judgements = tuple(judgement for child in children.values() for judgement in child.judgements)
     failures = [f"{key}: {child.error}" for key, child in children.items() if child.error is not None]
     flags = {flag: value for child in children.values() for flag, value in child.grade.flags.items()}
+    spread = _spread(children)
     skipped = [f"{key}: {child.skipped}" for key, child in children.items() if child.skipped is not None]
     if skipped and not failures:
-        return Grade(0.0, rewards, skipped="; ".join(skipped), judgements=judgements)
+        return Grade(0.0, rewards, skipped="; ".join(skipped), judgements=judgements, spread=spread)
     try:
         reward = spec.calculate_output.evaluate(rewards)
     except FormulaFailed as failure:
         reward = 0.0
         failures.append(str(failure))
         flags |= failure.flags()
-    return Grade(reward, rewards, "; ".join(failures) or None, flags, judgements=judgements)
+    return Grade(reward, rewards, "; ".join(failures) or None, flags, judgements=judgements, spread=spread)
+
+
+def _spread(children: Mapping[str, Result]) -> dict[str, Any] | None:
+    """Of each panel among the children by its key, and of all whether one split; None where there is no panel."""
+    parts = {key: dict(child.grade.spread) for key, child in children.items() if child.grade.spread is not None}
+    if not parts:
+        return None
+    dissent = dict.fromkeys(model for spread in parts.values() for model in spread.get("dissent", ()))
+    return {"split": any(map(is_split, parts.values())), "dissent": list(dissent), "parts": parts}

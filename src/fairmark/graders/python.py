@@ -70,6 +70,6 @@ async def grade_many(spec: Python, rows: Sequence[Row], ctx: Context) -> list[Gr
         for row in rows:
             if row.sample.is_absent:
                 row.warn_of_no_sample()
-    arguments = [(row.sample.members, row.item) for row in rows]
+    arguments = [(row.sample.members, row.item_to_send) for row in rows]
     source, image = spec.code
     return await code.grade_by_code(ctx, source, "python", image, rows, arguments)

@@ -31,8 +31,8 @@ def many(
     async def grade(spec: Any, rows: Sequence[Row], ctx: Context) -> list[Grade]:
         grades = await batch(spec, rows, ctx)
         if not isinstance(grades, list) or len(grades) != len(rows):
-            found = jsontext.describe(grades)
-            raise GradingFailed(f"the kind {name} returned {found}. It should be a list of {len(rows)} grades.")
+            shown = jsontext.describe(grades)
+            raise GradingFailed(f"the kind {name} returned {shown}. It should be a list of {len(rows)} grades.")
         return [_alone(name, grade) for grade in grades]
 
     return grade
@@ -51,6 +51,6 @@ def _grade(name: str, grade: object) -> Grade:
         raise GradingFailed(f"the kind {name} returned {jsontext.describe(grade)}. It should be a Grade.")
     reward: Any = grade.reward
     if not isinstance(reward, (int, float)) or not math.isfinite(reward):
-        found = jsontext.describe(reward)
-        raise GradingFailed(f"the kind {name} returned a reward that is {found}. It should be a finite number.")
+        shown = jsontext.describe(reward)
+        raise GradingFailed(f"the kind {name} returned a reward that is {shown}. It should be a finite number.")
     return grade if type(reward) is float else grade._replace(reward=float(reward))

@@ -1,5 +1,6 @@
 """score_model: a judge gives a number. The reward is that number, clamped to the range."""
 
+import builtins
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import InvalidGrader, NotAnAnswer
+from fairmark.errors import InvalidGrader, NotAnAnswer, Problem
 from fairmark.graders.judging import ModelGrader, Reading, answer_schema, grade_by_judges, result_of, steps_of
 from fairmark.result import Grade
 from fairmark.row import Row
@@ -19,19 +20,19 @@ from fairmark.row import Row
 DEFAULT_RANGE = (0.0, 1.0)
 
 
-def _read_range(given: Any) -> tuple[float, float]:
-    if given is None:
+def _read_range(bounds: Any) -> tuple[float, float]:
+    if bounds is None:
         return DEFAULT_RANGE
-    match given:
+    match bounds:
         case [low, high] if (first := _bound(low)) is not None and (second := _bound(high)) is not None:
             if first < second:
                 return first, second
-    found = jsontext.shorten(jsontext.write(given), 60)
-    raise InvalidGrader.at("", f"found {found}. It takes two ascending numbers: [0, 1].")
+    shown = jsontext.shorten(jsontext.write(bounds), 60)
+    raise InvalidGrader.at("", f"found {shown}. It takes two ascending numbers: [0, 1].")
 
 
-def _bound(given: Any) -> float | None:
-    return None if isinstance(given, str) else _number(given)
+def _bound(value: Any) -> float | None:
+    return None if isinstance(value, str) else _number(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,29 @@ class ScoreModel(ModelGrader):
     def threshold(self) -> float:
         return sum(self.range) / 2 if self.pass_threshold is None else self.pass_threshold
 
+    @property
+    def worth(self) -> Mapping[str, float]:
+        low, high = (int(bound) for bound in self.range)
+        return {str(value): float(value) for value in builtins.range(low, high + 1)}
+
+    @classmethod
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
+        yield from super().cross_check(fields)
+        if not fields.get("logprobs"):
+            return
+        if fields["logprobs"] == "letters":
+            yield Problem(".logprobs", "letters are for labels. It takes true or false.")
+            return
+        match fields.get("range"):
+            case [int() | float() as low, int() | float() as high] if low == int(low) and high == int(high):
+                if low >= 0 and high <= 9:
+                    return
+        yield Problem(
+            ".logprobs",
+            "it takes a range of whole numbers with one digit each, such as [0, 9] or [1, 5]: with others several "
+            "numbers begin with the same token. For those set n and take the mean.",
+        )
+
     @cached_property
     def shape(self) -> ScoreShape:
         return ScoreShape.between(*self.range)
@@ -119,8 +143,8 @@ _SCALES = (
 
 def _scales(text: str) -> Iterator[tuple[float, float]]:
     for pattern in _SCALES:
-        for found in re.finditer(pattern, text, re.IGNORECASE):  # compiled here: only validation needs it
-            low, high = float(found[1] or 0), float(found[2])
+        for match in re.finditer(pattern, text, re.IGNORECASE):  # compiled here: only validation needs it
+            low, high = float(match[1] or 0), float(match[2])
             if low < high <= 1000:
                 yield low, high
 

@@ -12,6 +12,7 @@ from pydantic import Strict
 from fairmark import metrics
 from fairmark.context import Context
 from fairmark.errors import GradingFailed, NotGraded
+from fairmark.failures import as_grade
 from fairmark.judgement import Judgement
 from fairmark.result import Grade
 from fairmark.row import Row
@@ -73,10 +74,8 @@ async def grade_by_vectors(spec: TextSimilarity, rows: Sequence[Row], ctx: Conte
         return [pair for pair in pairs if isinstance(pair, Grade)]
     try:
         embedded = await ctx.judge.embed(spec.embedding_model, wanted, ctx.budget)
-    except GradingFailed as failure:
-        return [pair if isinstance(pair, Grade) else Grade.failed(failure) for pair in pairs]
-    except NotGraded as left_out:
-        return [pair if isinstance(pair, Grade) else Grade(0.0, skipped=str(left_out)) for pair in pairs]
+    except (GradingFailed, NotGraded) as error:
+        return [pair if isinstance(pair, Grade) else as_grade(error) for pair in pairs]
     vectors = dict(zip(wanted, embedded.vectors, strict=True))
     # The rows were asked about together, so the first of them carries what that cost.
     free = None if embedded.cost is None else 0.0

@@ -41,9 +41,9 @@ def own(value: Any) -> Any:
         case str():
             return Own(value)
         case dict():
-            return {key: own(each) for key, each in value.items()}
+            return {key: own(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [own(each) for each in value]
+            return [own(inner) for inner in value]
         case _:
             return value
 
@@ -52,9 +52,9 @@ def completion_of(thread: Thread) -> str:
     """What is to be judged. Raises VariableMissing."""
     completion = thread.completion
     if completion is None:
-        found = f"its last turn is by {jsontext.quote(thread.turns[-1][0])}" if thread.turns else "it has no turns"
+        reason = f"its last turn is by {jsontext.quote(thread.turns[-1][0])}" if thread.turns else "it has no turns"
         raise VariableMissing(
-            f"this row has no completion to judge: there is no sample, and {found}. The last turn has to be the "
+            f"this row has no completion to judge: there is no sample, and {reason}. The last turn has to be the "
             "assistant's."
         )
     return completion
@@ -76,15 +76,15 @@ def documents_of(thread: Thread) -> list[str]:
     documents = [content for role, content in thread.turns if role == "document"]
     if documents:
         return documents
-    given = thread.metadata.get("documents")
-    if isinstance(given, (list, tuple)):
-        for index, document in enumerate(given):
+    listed = thread.metadata.get("documents")
+    if isinstance(listed, (list, tuple)):
+        for index, document in enumerate(listed):
             if not isinstance(document, str):
-                found = jsontext.describe(document)
-                raise GradingFailed(f"metadata.documents[{index}]: found {found}. It takes a string.")
-        documents = list(given)
-    elif given is not None:
-        raise GradingFailed(f"metadata.documents: found {jsontext.describe(given)}. It takes a list of strings.")
+                shown = jsontext.describe(document)
+                raise GradingFailed(f"metadata.documents[{index}]: found {shown}. It takes a string.")
+        documents = list(listed)
+    elif listed is not None:
+        raise GradingFailed(f"metadata.documents: found {jsontext.describe(listed)}. It takes a list of strings.")
     if not documents:
         raise VariableMissing(
             'this row has no documents: there is no turn with the role "document", and no list of strings '

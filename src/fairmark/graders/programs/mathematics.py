@@ -1,0 +1,470 @@
+"""Inside the sandbox: whether two expressions of mathematics, in LaTeX or plain, mean the same. None is executed."""
+
+import re
+from itertools import permutations
+from typing import Any
+
+import sympy
+
+DIGITS = 40
+MOST_CHARS = 2_000
+MOST_POWER = 10_000
+MOST_PARTS = 7
+
+CONSTANTS = {
+    "pi": sympy.pi,
+    "π": sympy.pi,
+    "e": sympy.E,
+    "i": sympy.I,
+    "infty": sympy.oo,
+    "infinity": sympy.oo,
+    "∞": sympy.oo,
+    "oo": sympy.oo,
+}
+FUNCTIONS = {
+    "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan, "cot": sympy.cot, "sec": sympy.sec, "csc": sympy.csc,
+    "arcsin": sympy.asin, "arccos": sympy.acos, "arctan": sympy.atan, "asin": sympy.asin, "acos": sympy.acos,
+    "atan": sympy.atan, "sinh": sympy.sinh, "cosh": sympy.cosh, "tanh": sympy.tanh, "exp": sympy.exp,
+    "ln": sympy.log, "log": sympy.log, "abs": sympy.Abs, "sqrt": sympy.sqrt,
+}  # fmt: skip
+RELATIONS = {
+    "=": "=", "<": "<", "\\lt": "<", ">": ">", "\\gt": ">", "\\le": "<=", "\\leq": "<=", "≤": "<=", "<=": "<=",
+    "\\ge": ">=", "\\geq": ">=", "≥": ">=", ">=": ">=", "\\neq": "!=", "\\ne": "!=", "≠": "!=", "!=": "!=",
+    "\\in": "in", "∈": "in",
+}  # fmt: skip
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+TIMES = ("*", "\\cdot", "\\times", "×", "·")
+WORDS = frozenset("yes no so it is the and or not of to in on at as all any one two six ten if by for was".split())
+CLOSING = {"(": ")", "[": "]", "\\{": "\\}", "|": "|"}
+
+
+class Unread(Exception):
+    """The text is no expression that is understood here."""
+
+
+TOKEN = re.compile(r"\s*(\\[a-zA-Z]+|\\[{}|]|\d+(?:\.\d+)?|\.\d+|\*\*|<=|>=|!=|[A-Za-z]+|\S)")
+CLEANED = (
+    (r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|limits|mathrm(?=\s*[a-z])|,|;|:|!|quad|qquad)(?![a-zA-Z])", " "),
+    (r"\\(?:text|mathrm|textbf|mathbf|mbox|textrm|operatorname)\s*\{\s*(?:and|or)\s*\}", ","),
+    (r"(?<=[\d)}])\s*\\(?:text|mathrm|mbox|textrm)\s*\{[^{}]*\}(?:\s*\^\s*\{?\s*-?\d+\s*\}?)?\s*\.?\s*$", ""),
+    (r"\^\s*\{?\s*\\circ\s*\}?|\\degree|°", ""),
+    (r"\\(?:text|mathrm|textbf|mathbf|mbox|textrm|operatorname)\s*\{([^{}]*)\}", r" \1 "),
+    (r"\\[dtc]frac", r"\\frac"),
+    (r"\\(?=[%$#&_ ])", ""),
+    (r"(?<=\d)\{,\}(?=\d)", ""),
+    (r"−|–", "-"),
+    (r"\$", ""),
+    (r"~", " "),
+)
+MATRIX = re.compile(r"\\begin\{([a-zA-Z]*matrix|array)\}(?:\{[^}]*\})?(.*?)\\end\{\1\}", re.DOTALL)
+
+
+def cleaned(text: str) -> str:
+    for pattern, plain in CLEANED:
+        text = re.sub(pattern, plain, text)
+    text = text.strip().rstrip(".,;").strip()
+    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?%?", text):
+        text = text.replace(",", "")
+    return text
+
+
+class Reader:
+    """Reads one expression by recursive descent. Values: sympy's, and ("list" | "(" … , parts), ("relation", …)."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = TOKEN.findall(text)
+        self.at = 0
+        self.is_decimal = any("." in token and token != "." for token in self.tokens)
+        self.depth = 0
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, wanted: str | None = None) -> str:
+        token = self.next
+        if not token or (wanted is not None and token != wanted):
+            raise Unread(f"expected {wanted or 'more'}, found {token or 'the end'}")
+        self.at += 1
+        return token
+
+    def whole(self) -> Any:
+        value = self.listed()
+        if self.next:
+            raise Unread(f"cannot read {self.next}")
+        return value
+
+    def listed(self) -> Any:
+        parts = [self.relation()]
+        while self.next in (",", ";", "\\cup", "∪", "or", "and"):
+            self.take()
+            parts.append(self.relation())
+        return parts[0] if len(parts) == 1 else ("list", parts)
+
+    def relation(self) -> Any:
+        sides, signs = [self.sum()], []
+        while self.next in RELATIONS:
+            signs.append(RELATIONS[self.take()])
+            sides.append(self.sum())
+        return ("relation", signs, sides) if signs else sides[0]
+
+    def sum(self) -> Any:
+        self.depth += 1
+        if self.depth > 60:
+            raise Unread("nested too deeply")
+        value = self.product()
+        while self.next in ("+", "-", "\\pm", "±"):
+            sign = self.take()
+            other = self.product()
+            if sign in ("\\pm", "±"):
+                value = ("list", [number(value) + number(other), number(value) - number(other)])
+            else:
+                value = number(value) + number(other) if sign == "+" else number(value) - number(other)
+        self.depth -= 1
+        return value
+
+    def product(self) -> Any:
+        value = self.signed()
+        while True:
+            if self.next in TIMES:
+                self.take()
+                value = number(value) * number(self.signed())
+            elif self.next in ("/", "\\div", "÷"):
+                self.take()
+                value = quotient(number(value), number(self.signed()))
+            elif self.begins_factor():
+                value = number(value) * number(self.power())
+            else:
+                return value
+
+    def begins_factor(self) -> bool:
+        token = self.next
+        if not token or token in RELATIONS or token in TIMES or token in ("or", "and", "\\cup", "\\pm", "\\div", "\\}"):
+            return False
+        return token[0].isalnum() or token[0] in "\\({π∞." or token == "√"
+
+    def signed(self) -> Any:
+        if self.next in ("-", "+"):
+            sign = self.take()
+            value = self.signed()
+            return -number(value) if sign == "-" else value
+        if self.next in ("\\pm", "±"):
+            self.take()
+            value = number(self.power())
+            return ("list", [value, -value])
+        return self.power()
+
+    def power(self) -> Any:
+        value = self.atom()
+        while self.next in ("^", "**", "!", "%", "_"):
+            sign = self.take()
+            if sign in ("^", "**"):
+                value = raised(number(value), number(self.argument()))
+            elif sign == "!":
+                if not (isinstance(value, sympy.Integer) and 0 <= value <= 1000):
+                    raise Unread("a factorial of that cannot be computed here")
+                value = sympy.factorial(value)
+            elif sign == "%":
+                value = number(value) / 100
+            else:
+                name = "".join(str(self.argument()).split())
+                value = sympy.Symbol(f"{value}_{name}")
+        return value
+
+    def argument(self) -> Any:
+        """What stands in braces, or a single sign."""
+        if self.next == "{":
+            self.take()
+            value = self.listed()
+            self.take("}")
+            return value
+        if self.next == "-":
+            self.take()
+            return -number(self.argument())
+        token = self.next
+        if token[:1].isdigit() and len(token) > 1 and token.isdigit() and self.tokens[self.at - 1].startswith("\\"):
+            self.tokens[self.at : self.at + 1] = [token[0], token[1:]]  # \frac12
+        return self.atom()
+
+    def atom(self) -> Any:
+        token = self.take()
+        if token[0].isdigit() or (token[0] == "." and len(token) > 1):
+            return sympy.Rational(token)
+        if token == "{":
+            value = self.listed()
+            self.take("}")
+            return value
+        if token in CLOSING:
+            return self.bracket(token)
+        name = token.lstrip("\\")
+        if token == "√":
+            name = "sqrt"
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if name == "frac":
+            return quotient(number(self.argument()), number(self.argument()))
+        if name in ("binom", "dbinom", "tbinom"):
+            return sympy.binomial(number(self.argument()), number(self.argument()))
+        if name == "sqrt":
+            return self.root()
+        if name in FUNCTIONS:
+            return self.function(name)
+        if name in ("emptyset", "varnothing", "∅"):
+            return ("\\{", [])
+        if token.startswith("\\") and len(name) > 1:
+            return sympy.Symbol(name)
+        if token.isalpha():
+            if len(token) > 3 or token.lower() in WORDS:
+                raise Unread(f"{token} is no sign of mathematics")
+            value = sympy.Integer(1)
+            for letter in token:
+                value *= CONSTANTS.get(letter, sympy.Symbol(letter))
+            return value
+        raise Unread(f"cannot read {token}")
+
+    def bracket(self, opening: str) -> Any:
+        if self.next == CLOSING[opening] and opening == "\\{":
+            self.take()
+            return ("\\{", [])
+        value = self.listed()
+        closing = self.take()
+        if opening == "|":
+            if closing != "|":
+                raise Unread("expected |")
+            return sympy.Abs(number(value))
+        is_list = isinstance(value, tuple) and value[0] == "list"
+        if opening == "\\{":
+            if closing != "\\}":
+                raise Unread("expected a brace")
+            return ("\\{", value[1] if is_list else [value])
+        if closing not in (")", "]"):
+            raise Unread(f"expected a bracket, found {closing}")
+        if not is_list:
+            if closing != CLOSING[opening]:
+                raise Unread("brackets do not match")
+            return ("[]", [value]) if opening == "[" else value
+        return (opening + closing, value[1])
+
+    def root(self) -> Any:
+        degree: Any = sympy.Integer(2)
+        if self.next == "[":
+            self.take()
+            degree = number(self.sum())
+            self.take("]")
+        return raised(number(self.argument()), quotient(sympy.Integer(1), degree))
+
+    def function(self, name: str) -> Any:
+        base = exponent = None
+        while self.next in ("_", "^"):
+            if self.take() == "_":
+                base = number(self.argument())
+            else:
+                exponent = number(self.argument())
+        if self.next in ("(", "{"):
+            argument = number(self.atom())
+        else:
+            argument = number(self.signed())
+            while self.next and self.begins_factor() and self.next.lstrip("\\") not in FUNCTIONS:
+                argument *= number(self.power())
+        value = sympy.log(argument, base) if base is not None and name == "log" else FUNCTIONS[name](argument)
+        if exponent == -1 and name in ("sin", "cos", "tan"):
+            return FUNCTIONS[f"arc{name}"](argument)
+        return value if exponent is None else raised(value, exponent)
+
+
+def number(value: Any) -> Any:
+    """An expression, where one is needed."""
+    if isinstance(value, tuple):
+        raise Unread("found a list where one value should be")
+    return value
+
+
+def quotient(above: Any, below: Any) -> Any:
+    if below == 0:
+        raise Unread("a division by zero")
+    return above / below
+
+
+def raised(base: Any, exponent: Any) -> Any:
+    if exponent.is_number and (not exponent.is_finite or abs(exponent) > MOST_POWER) and base not in (0, 1, -1):
+        raise Unread("a power that is too large")
+    if base == 0 and exponent.is_negative:
+        raise Unread("a division by zero")
+    return base**exponent
+
+
+def read(text: str) -> tuple[Any, bool]:
+    """The value of a text, and whether it is written with decimals. Raises Unread."""
+    if len(text) > MOST_CHARS:
+        raise Unread("it is too long")
+    matrix = MATRIX.search(text)
+    if matrix:
+        rows = [row for row in re.split(r"\\\\", matrix[2]) if row.strip()]
+        cells = [[read(cell) for cell in row.split("&")] for row in rows]
+        parts = [("()", [value for value, _ in row]) for row in cells]
+        return ("matrix", parts), any(decimal for row in cells for _, decimal in row)
+    mixed = re.fullmatch(r"(-?)\s*(\d+)\s*(?:\\[dtc]?frac\s*\{?(\d+)\}?\s*\{?(\d+)\}?|\s(\d+)/(\d+))", text.strip(" $"))
+    if mixed and int(mixed[4] or mixed[6]):
+        value = int(mixed[2]) + sympy.Rational(int(mixed[3] or mixed[5]), int(mixed[4] or mixed[6]))
+        return (-value if mixed[1] else value), False
+    reader = Reader(cleaned(text))
+    if not reader.tokens:
+        raise Unread("it is empty")
+    return reader.whole(), reader.is_decimal
+
+
+def same(first: Any, second: Any, tolerance: float) -> bool:
+    first, second = assigned(first, second), assigned(second, first)
+    if isinstance(first, tuple) != isinstance(second, tuple):
+        return False
+    if not isinstance(first, tuple):
+        return same_number(first, second, tolerance)
+    kind, *_ = first
+    if kind == "relation" or second[0] == "relation":
+        return kind == second[0] and same_relation(first, second, tolerance)
+    parts, others = first[1], second[1]
+    if len(parts) != len(others):
+        return False
+    unordered = ("list", "\\{")
+    if kind in unordered and second[0] in unordered:
+        return same_in_any_order(parts, others, tolerance)
+    if kind != second[0]:
+        return False
+    return all(same(one, other, tolerance) for one, other in zip(parts, others, strict=True))
+
+
+def same_in_any_order(parts: list[Any], others: list[Any], tolerance: float) -> bool:
+    if len(parts) > MOST_PARTS:
+        left = list(others)
+        for part in parts:
+            partner = next((index for index, other in enumerate(left) if same(part, other, tolerance)), None)
+            if partner is None:
+                return False
+            del left[partner]
+        return True
+    return any(all(map(lambda one, two: same(one, two, tolerance), parts, order)) for order in permutations(others))
+
+
+def assigned(value: Any, other: Any) -> Any:
+    """Of `x = 5` the 5, where the other side gives no equation; of a set of one, or x in a set, the set."""
+    if (
+        isinstance(value, tuple)
+        and value[0] == "relation"
+        and not (isinstance(other, tuple) and other[0] == "relation")
+    ):
+        _, signs, sides = value
+        if all(sign in ("=", "in") for sign in signs) and isinstance(sides[0], sympy.Symbol):
+            return sides[-1]
+        if all(sign == "=" for sign in signs) and not any(isinstance(side, tuple) for side in sides):
+            return sides[-1]
+    return value
+
+
+def same_relation(first: Any, second: Any, tolerance: float) -> bool:
+    _, signs, sides = first
+    _, others, their = second
+    if len(sides) != len(their):
+        return False
+    if signs == ["="] and others == ["="] and not any(isinstance(side, tuple) for side in (*sides, *their)):
+        one, two = sides[0] - sides[1], their[0] - their[1]
+        if one == 0 or two == 0:
+            return bool(one == two)
+        ratio = sympy.cancel(one / two)
+        return bool(ratio.is_number and ratio != 0) or same_number(one, two, tolerance)
+    flipped = [FLIPPED.get(sign, sign) for sign in reversed(others)]
+    straight = signs == others and all(same(a, b, tolerance) for a, b in zip(sides, their, strict=True))
+    return straight or (
+        signs == flipped and all(same(a, b, tolerance) for a, b in zip(sides, reversed(their), strict=True))
+    )
+
+
+POINTS = [(sympy.Rational(7 + 3 * n, 5 + n) * (-1) ** n) for n in range(1, 9)]
+
+
+def same_number(first: Any, second: Any, tolerance: float) -> bool:
+    """By what they are, else by their values to 40 digits: at eight points, where they have variables."""
+    if first == second:
+        return True
+    if not (first.is_finite is not False and second.is_finite is not False):
+        return False
+    names = sorted(first.free_symbols | second.free_symbols, key=str)
+    if not names:
+        return bool(near(first, second, tolerance))
+    decided = 0
+    for shift in range(len(POINTS)):
+        at = {name: POINTS[(shift + 3 * index) % len(POINTS)] for index, name in enumerate(names)}
+        close = near(first.subs(at), second.subs(at), tolerance)
+        if close is False:
+            return False
+        decided += close is True
+    return decided >= 3
+
+
+def near(first: Any, second: Any, tolerance: float) -> bool | None:
+    """None where one of them has no value."""
+    one, two = sympy.N(first, DIGITS), sympy.N(second, DIGITS)
+    if not (one.is_number and two.is_number and one.is_finite and two.is_finite):
+        return None if (one.has(sympy.nan, sympy.zoo) or two.has(sympy.nan, sympy.zoo)) else False
+    size = max(abs(one), abs(two), sympy.Float(1e-30))
+    return bool(abs(one - two) <= size * max(sympy.Float(tolerance), sympy.Float("1e-30")))
+
+
+def last_box(text: str) -> str | None:
+    start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
+    if start < 0:
+        return None
+    start = text.index("{", start) + 1
+    depth = 1
+    for brace in re.finditer(r"\\.|[{}]", text[start:], re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0:
+            return text[start : start + brace.start()]
+    return None
+
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
+
+
+def candidates(text: str) -> list[str]:
+    """Where the result of an answer may stand, the likeliest first; only the first that can be read counts."""
+    boxed = last_box(text)
+    if boxed is not None:
+        return [boxed]
+    text = text[-20_000:]
+    places = [next(group for group in match if group) for match in FORMULA.findall(text)][-1:]
+    said = re.split(r"(?i)\b(?:answer|result|solution)\b\s*(?:is|:|=)\s*", text)
+    places += [said[-1].split("\n")[0]] if len(said) > 1 else []
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [*places, text, *lines[-1:], *NUMBER.findall(text)[-1:]]
+
+
+def words(text: str) -> str:
+    return " ".join(re.sub(r"[\\{}$().,;:!]|\\?(?:text|mathrm|textbf)", " ", text).casefold().split())
+
+
+def grade(answer: Any, item: Any) -> float:
+    """1 or 0; -1 where the expected one cannot be read. What was read is printed."""
+    reference, tolerance = item["reference"], item["tolerance"]
+    boxed = last_box(reference)
+    reference = reference if boxed is None else boxed
+    try:
+        expected, decimal = read(reference)
+    except Unread as why:
+        if re.search(
+            r"[A-Za-z]{2,}", re.sub(r"\\[a-zA-Z]+", " ", cleaned(reference))
+        ):  # a word, such as "yes" or "(C) both"
+            place = next(iter(candidates(answer)), answer)
+            print(f"compared as words: {words(place)[:200]} and {words(reference)[:200]}")
+            return float(words(place) == words(reference))
+        print(f"{why}")
+        return -1.0
+    for place in candidates(answer):
+        try:
+            answered, has_decimal = read(place)
+        except Unread:
+            continue
+        print(f"read: {str(answered)[:200]} and {str(expected)[:200]}")
+        return float(same(expected, answered, tolerance if decimal or has_decimal else 0.0))
+    print("there is no expression in the input")
+    return 0.0

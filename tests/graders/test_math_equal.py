@@ -1,0 +1,161 @@
+"""math_equal."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairmark
+
+SAME = [
+    ("1/2", "0.5"),
+    (r"\frac12", "0.5"),
+    (r"\boxed{\frac{\sqrt{2}}{2}}", r"\frac{1}{\sqrt2}"),
+    (r"First \boxed{1}, but rather \boxed{2}.", "2"),
+    ("x^2+2x+1", "(x+1)^2"),
+    (r"\sin^2 x+\cos^2 x", "1"),
+    (r"\frac{x^2-1}{x-1}", "x+1"),
+    (r"2\pi", "6.283185"),
+    ("$x=5$", "5"),
+    ("x = 5", "x=5"),
+    ("2x+3y=6", "4x+6y=12"),
+    (r"\{1,2,3\}", r"\{3,2,1\}"),
+    ("1, 2", "2, 1"),
+    (r"\pm 3", "3, -3"),
+    (r"x = 1 \text{ or } x = 2", "1, 2"),
+    ("(1,2)", r"\left(1, 2\right)"),
+    (r"\left(\frac{1}{2},3\right)", "(0.5,3)"),
+    (r"(-\infty, 3]", r"\left(-\infty,3\right]"),
+    (r"(0,1)\cup(2,3)", r"(2,3)\cup(0,1)"),
+    (r"x \in [0,1]", "[0,1]"),
+    ("x<5", "5>x"),
+    (r"x \le 5", "5 >= x"),
+    (r"50\%", "1/2"),
+    ("1,234", "1234"),
+    (r"3\frac{1}{2}", "7/2"),
+    (r"\text{yes}", "Yes"),
+    (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{bmatrix} 1 & 2 \\ 3 & 4\end{bmatrix}"),
+    (r"\log_2 8", "3"),
+    (r"\ln e^2", "2"),
+    (r"5\text{ cm}", "5"),
+    (r"90^\circ", "90"),
+    ("sqrt(8)", "2*sqrt(2)"),
+    (r"e^{i\pi}", "-1"),
+    ("The answer is $42$.", "42"),
+    ("so it is 42", "42"),
+    (r"\binom{5}{2}", "10"),
+    ("5!", "120"),
+    ("|-3|", "3"),
+    (r"\sqrt[3]{27}", "3"),
+    ("a_1+b", "b+a_1"),
+]
+DIFFERENT = [
+    ("1/3", "0.333"),
+    ("x^2", "x"),
+    (r"\sqrt{x^2}", "x"),
+    ("(1,2)", "(2,1)"),
+    ("[0,1)", "[0,1]"),
+    ("x<5", "x>5"),
+    ("5", "6"),
+    (r"\{1,2\}", r"\{1,2,3\}"),
+    ("nothing", "5"),
+    ("yes", "no"),
+    ("x=5", "y=6"),
+    ("9^{9^{9^9}}", "1"),
+    ("", "5"),
+    ("50", r"50\%"),
+    ("1, 2", "1"),
+    ("0.1", "0"),
+    ("1+" * 500 + "1", "3"),
+    ("__import__('os').system('true')", "0"),
+]
+
+
+OTHERWISE = {
+    (r"First \boxed{1}, but rather \boxed{2}.", "2"),  # the last box counts here; math-verify takes both
+    (r"e^{i\pi}", "-1"),
+    ("so it is 42", "42"),  # no formula there
+    ("50", r"50\%"),  # 50 % is a half here, and either there
+}
+"""Where math-verify says otherwise, and what is meant here."""
+PYTHON = Path(__file__).parents[2] / ".venv-clients" / "mathverify" / "bin" / "python"
+SCRIPT = """
+import json, sys
+from math_verify import parse, verify
+
+def formula(text):
+    return text if "$" in text or "boxed" in text else f"${text}$"
+
+def told(answer, reference):
+    read = [parse(formula(text), parsing_timeout=None) for text in (reference, answer)]
+    return bool(verify(*read, timeout_seconds=None))
+
+print(json.dumps([told(*pair) for pair in json.load(sys.stdin)]))
+"""
+
+
+@pytest.mark.thorough
+def test_math_verify_says_the_same() -> None:
+    pairs = [pair for pair in [*SAME, *DIFFERENT] if len(pair[0]) < 500 and "9^{9" not in pair[0]]
+    done = subprocess.run([PYTHON, "-c", SCRIPT], input=json.dumps(pairs), capture_output=True, text=True, check=True)
+    theirs = dict(zip(pairs, json.loads(done.stdout), strict=True))
+    assert {pair for pair in pairs if theirs[pair] != (pair in SAME)} == OTHERWISE
+
+
+def graded(answer: str, reference: Any, **more: Any) -> fairmark.Result:
+    grader = {"type": "math_equal", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}", **more}
+    return fairmark.grade(grader, answer, {"answer": reference})
+
+
+@pytest.fixture(scope="module")
+def rewards() -> dict[tuple[str, str], fairmark.Result]:
+    grader = {"type": "math_equal", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}"}
+    pairs = [*SAME, *DIFFERENT]
+    rows = [{"item": {"answer": reference}, "sample": answer} for answer, reference in pairs]
+    return dict(zip(pairs, fairmark.grade_many(grader, rows), strict=True))
+
+
+@pytest.mark.parametrize("pair", SAME)
+def test_what_means_the_same_is_one(pair: tuple[str, str], rewards: dict[tuple[str, str], fairmark.Result]) -> None:
+    assert (rewards[pair].error, rewards[pair].reward) == (None, 1.0)
+
+
+@pytest.mark.parametrize("pair", DIFFERENT)
+def test_what_does_not_is_zero_and_no_error(
+    pair: tuple[str, str], rewards: dict[tuple[str, str], fairmark.Result]
+) -> None:
+    assert (rewards[pair].error, rewards[pair].reward) == (None, 0.0)
+
+
+def test_only_decimals_are_compared_with_a_tolerance() -> None:
+    assert graded("1.41421", r"\sqrt{2}").reward == 0.0
+    assert graded("1.41421", r"\sqrt{2}", tolerance=1e-5).reward == 1.0
+    assert graded("1/3", "1/4", tolerance=1).reward == 0.0
+
+
+@pytest.mark.parametrize("reference", ["(((", r"\frac{1}{0}", " "])
+def test_a_reference_that_cannot_be_read_is_an_error(reference: str) -> None:
+    result = graded("5", reference)
+    assert (result.status, result.reward) == ("error", 0.0)
+    assert str(result.error).startswith("reference: ")
+
+
+def test_a_field_that_one_row_lacks_fails_alone() -> None:
+    grader = {"type": "math_equal", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}"}
+    rows = [{"item": {"answer": 1}, "sample": "1"}, {"item": {}, "sample": "1"}, {"item": {"answer": 2}, "sample": "1"}]
+    assert [result.reward_or(None) for result in fairmark.grade_many(grader, rows)] == [1.0, None, 0.0]
+
+
+def test_what_was_read_is_told() -> None:
+    assert graded(r"\boxed{\frac{1}{2}}", "0.25").printed == "read: 1/2 and 1/4\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [({"tolerance": -1}, "$.tolerance"), ({"timeout_s": 0}, "$.timeout_s"), ({"input": 5}, "$.input")],
+)
+def test_what_is_wrong_is_told_before_anything_is_graded(fields: dict[str, Any], path: str) -> None:
+    grader = {"type": "math_equal", "input": "a", "reference": "b", **fields}
+    assert [problem.path for problem in fairmark.validate(grader).errors] == [path]
