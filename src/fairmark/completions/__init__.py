@@ -1,0 +1,1 @@
+"""Chat completions and responses: passed on to the models behind, and kept where that is asked for."""
