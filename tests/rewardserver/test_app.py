@@ -1,6 +1,7 @@
 """The reward server: Adaptive's contract and OpenRLHF's, a key, and bounds. A real process on loopback."""
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -232,8 +234,8 @@ def test_openrlhf_gets_numbers_in_the_lists_that_it_reads(url: str) -> None:
 def test_openrlhf_sees_parts_and_failures_in_its_logs(several: str) -> None:
     body = {"query": ["Q: Paris</s>"], "prompts": ["Q: "], "labels": ["Paris"]}
     assert ask(f"{several}/parts/get_reward", body).body == {
-        "rewards": [1.0],
-        "scores": [1.0],
+        "rewards": [0.0],
+        "scores": [0.0],
         "extra_logs": {"fairmark/error": [1.0], "fairmark/exact": [0.0], "fairmark/fuzzy": [1.0]},
     }
 
@@ -253,6 +255,54 @@ def test_openrlhf_sees_parts_and_failures_in_its_logs(several: str) -> None:
 def test_the_sample_is_the_query_without_prompt_and_end_marks(query: str, prompt: str, sample: str) -> None:
     (row,) = rows_of(RemoteReward([query], [prompt], ["x"]))
     assert row == {"item": {"query": query, "prompt": prompt, "label": "x"}, "sample": sample}
+
+
+def test_a_failed_row_is_masked_by_its_score_where_the_address_says_so(several: str) -> None:
+    """NaN is no JSON, and what Python's reader, which OpenRLHF's client uses, takes."""
+    body = {"query": ["Q: Paris", "Q: Paris"], "prompts": ["Q: "] * 2, "labels": ["Paris", {"expected": "Paris"}]}
+    answer = ask(f"{several}/parts/get_reward?on_error=mask", body).body
+    assert math.isnan(answer["scores"][0])
+    assert answer["rewards"][0] == 0.0
+    assert answer["extra_logs"]["fairmark/error"][0] == 1.0
+    assert ask(f"{several}/parts/get_reward?on_error=zero", body).body["scores"][0] == 0.0
+    wrong = ask(f"{several}/parts/get_reward?on_error=drop", body)
+    assert (wrong.status, wrong.body) == (422, {"detail": 'on_error: found "drop". Use: zero, mask.'})
+
+
+@pytest.mark.parametrize(
+    ("label", "item"),
+    [
+        ('{"expected": "4"}', {"expected": "4", "label": {"expected": "4"}}),
+        ("{4}", {"label": "{4}"}),
+        ("[4]", {"label": "[4]"}),
+        ("4", {"label": "4"}),
+    ],
+)
+def test_a_label_that_is_the_text_of_an_object_is_read_as_one(label: str, item: dict[str, Any]) -> None:
+    (row,) = rows_of(RemoteReward(["2+2?4"], ["2+2?"], [label]))
+    assert row["item"] == {"query": "2+2?4", "prompt": "2+2?", **item}
+
+
+def test_rows_that_come_one_by_one_and_together_are_graded_alike(url: str) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        bodies = [{"query": [str(n % 3)], "prompts": [""], "labels": [{"expected": "1"}]} for n in range(48)]
+        answers = list(pool.map(lambda body: ask(f"{url}/get_reward", body).body["rewards"], bodies))
+    assert answers == [[float(n % 3 == 1)] for n in range(48)]
+
+
+# LLaMA-Factory's contract.
+
+
+def test_llama_factory_gets_a_score_for_each_text(tmp_path: Path) -> None:
+    said = {**EXACT, "reference": "4", "name": "said"}
+    with serving(tmp_path, said) as url:
+        texts = [
+            "<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n4<|im_end|>\n",
+            "[INST] 2+2? [/INST] 5</s>",
+            "4",
+        ]
+        assert ask(f"{url}/scores", {"model": "model", "messages": texts}).body == {"scores": [1.0, 0.0, 1.0]}
+        assert ask(f"{url}/scores", {"messages": [1]}).status == 422
 
 
 # Doors and bounds.
@@ -308,6 +358,41 @@ def test_a_server_with_a_key_wants_it(tmp_path: Path) -> None:
         body = {"query": ["4"], "labels": [{"expected": "4"}]}
         assert ask(f"{url}/get_reward?key={KEY}", body).body["rewards"] == [1.0]
         assert ask(f"{url}/get_reward?key=wrong", body).status == 401
+
+
+def bearer(key: str, forwarded_for: str | None = None) -> dict[str, str]:
+    said = {} if forwarded_for is None else {"X-Forwarded-For": forwarded_for}
+    return {"Authorization": f"Bearer {key}", **said}
+
+
+def test_who_tries_keys_has_to_wait_but_for_the_one_that_was_right(tmp_path: Path) -> None:
+    with serving(tmp_path, EXACT, FAIRMARK_REWARD_KEY=KEY) as url:
+        assert ask(f"{url}/info", headers=bearer(KEY)).status == 200
+        tried = [ask(f"{url}/info", headers=bearer(f"wrong {number}")) for number in range(8)]
+        assert [answer.status for answer in tried] == [401] * 5 + [429] * 3
+        assert tried[-1].body["detail"].startswith("Too many wrong keys came from your address. Try again in ")
+        assert 1 <= int(tried[-1].headers["retry-after"]) <= 5
+        assert ask(f"{url}/get_reward?key=other", {}).status == 429  # this way too
+        assert ask(f"{url}/info", headers=bearer(KEY, "203.0.113.7")).status == 200
+        # Without the setting nobody is believed: all of these come from one address.
+        assert ask(f"{url}/info", headers=bearer("wrong too", "203.0.113.7")).status == 429
+
+
+def test_clients_behind_a_trusted_proxy_wait_each_for_themselves(tmp_path: Path) -> None:
+    with serving(tmp_path, EXACT, FAIRMARK_REWARD_KEY=KEY, FAIRMARK_TRUSTED_PROXIES="127.0.0.1") as url:
+        for number in range(6):
+            last = ask(f"{url}/info", headers=bearer(f"wrong {number}", "203.0.113.7"))
+        assert last.status == 429
+        assert ask(f"{url}/info", headers=bearer(KEY, "203.0.113.8")).status == 200
+        assert ask(f"{url}/info", headers=bearer(KEY, "203.0.113.7")).status == 429
+
+
+def test_who_came_from_elsewhere_by_a_proxy_is_not_on_this_machine(tmp_path: Path) -> None:
+    with serving(tmp_path, EXACT, FAIRMARK_TRUSTED_PROXIES="127.0.0.1") as url:
+        assert ask(f"{url}/info", headers={"X-Forwarded-Host": "rewards.example"}).status == 403
+        here = {"X-Forwarded-Host": "localhost:8443", "X-Forwarded-Proto": "https", "Origin": "https://localhost:8443"}
+        assert ask(f"{url}/info", headers=here).status == 200
+        assert ask(f"{url}/info", headers={**here, "Origin": "https://elsewhere.example"}).status == 403
 
 
 def test_our_own_endpoint_grader_scores_by_it(tmp_path: Path) -> None:

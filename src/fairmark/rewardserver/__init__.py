@@ -1,1 +1,1 @@
-"""Graders as a reward server, by the contract of Adaptive's, and of OpenRLHF's remote reward models beside it."""
+"""Graders as a reward server: by the contracts of Adaptive, OpenRLHF, NeMo Gym and LLaMA-Factory."""

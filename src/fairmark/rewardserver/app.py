@@ -1,23 +1,27 @@
-"""The routes as one plain ASGI application: who may come in, what is asked, what is answered."""
+"""The routes as one plain ASGI application: who may come in, and which grader is asked."""
 
 import contextlib
 import hmac
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import __version__, jsontext
-from fairmark.errors import InvalidData, Refusal
+from fairmark.errors import ApiError, InvalidData, Refusal
 from fairmark.graders import find, grades_by_itself
-from fairmark.rewardserver import wire
-from fairmark.run import agrade_many
+from fairmark.refusals import detail_of
+from fairmark.rewardserver import nemo
+from fairmark.rewardserver.answers import ANSWERS, OnError, Served, read_on_error
 from fairmark.serving.presence import unless_gone
+from fairmark.serving.proxies import Caller, Proxies
 from fairmark.serving.wire import ClientGone
+from fairmark.serving.wrongkeys import WrongKeys
 from fairmark.spec import GraderSpec
+from fairmark.trainers.rivals import refuse_one_by_one
 
 METHODS = {
     "info": "GET",
@@ -26,6 +30,11 @@ METHODS = {
     "score": "POST",
     "batch_score": "POST",
     "get_reward": "POST",
+    "scores": "POST",
+    "verify": "POST",
+    "seed_session": "POST",
+    "aggregate_metrics": "POST",
+    "reverify_mode": "GET",
 }
 BODIES_AT_ONCE = 8
 """How many bodies of the greatest size may be in memory at once, all requests together."""
@@ -34,25 +43,37 @@ SCHEMA = {"title": "Metadata", "type": "object", "additionalProperties": True}
 
 
 def by_path(graders: list[GraderSpec]) -> dict[str, GraderSpec]:
-    """The graders by the word that stands for them in a path. Raises InvalidData."""
-    found: dict[str, GraderSpec] = {}
+    """The graders by the word that stands for them in a path. Raises InvalidData, InvalidGrader."""
+    by_word: dict[str, GraderSpec] = {}
     for spec in graders:
         if not grades_by_itself(spec):
             raise InvalidData(f"{jsontext.quote(spec.name)}: a custom grader cannot be asked to grade.")
+        refuse_one_by_one(spec)
         word = re.sub(r"[^A-Za-z0-9._~-]+", "-", spec.name).strip("-.") or spec.type
-        if word in found or word in METHODS:
-            taken = "another grader has it" if word in found else "the server needs it itself"
+        if word in by_word or word in METHODS:
+            taken = "another grader has it" if word in by_word else "the server needs it itself"
             raise InvalidData(f"{jsontext.quote(spec.name)}: its path would be /{word}, and {taken}. Rename it.")
-        found[word] = spec
-    return found
+        by_word[word] = spec
+    return by_word
 
 
 class RewardApp:
     """`key`: what clients must know; without one, only programs on this machine may come, and no web pages."""
 
-    def __init__(self, graders: Mapping[str, GraderSpec], key: str | None, max_body_bytes: int) -> None:
-        self._graders = graders
+    def __init__(
+        self,
+        graders: Mapping[str, GraderSpec],
+        key: str | None,
+        max_body_bytes: int,
+        proxies: Proxies,
+        on_error: OnError = "zero",
+    ) -> None:
+        """`on_error`: what OpenRLHF is told of rows that failed, where its address does not say it."""
+        self._graders = {word: Served(spec) for word, spec in graders.items()}
+        self._on_error = on_error
         self._key = key
+        self._proxies = proxies
+        self._wrong_keys = WrongKeys()
         self._max_body = max_body_bytes
         self._room = BODIES_AT_ONCE * max_body_bytes
 
@@ -61,14 +82,14 @@ class RewardApp:
             return
         try:
             status, value, headers = 200, await self._answer(scope, receive), {}
-        except Refusal as refusal:
-            status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
         except ClientGone:
             return
         except Exception as error:
-            where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
-            logging.getLogger("fairmark").error("%s failed; please report this", where, exc_info=error)
-            status, value, headers = 500, {"detail": f"internal error: {type(error).__name__}"}, {}
+            refusal = detail_of(error)
+            if refusal is not error:
+                where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
+                logging.getLogger("fairmark").error("%s failed; please report this", where, exc_info=error)
+            status, value, headers = refusal.status, {"detail": refusal.detail}, refusal.headers
         body = jsontext.encode(value)
         told = {"content-type": "application/json", "content-length": str(len(body)), **headers}
         encoded = [(name.encode(), text.encode()) for name, text in told.items()]
@@ -85,29 +106,41 @@ class RewardApp:
             raise Refusal(405, "Method Not Allowed", {"allow": METHODS[door]})
         if door == "health":
             return {"status": "ok"}
-        self._let_in(headers, scope["query_string"])
-        spec = self._grader(before, door)
+        self._let_in(headers, scope["query_string"], self._proxies.see_through(scope))
+        served = self._grader(before, door)
         match door:
             case "info":
-                return self._info(spec)
+                return self._info(served)
             case "metadata_schema":
                 return SCHEMA
-        assert spec is not None  # noqa: S101  # only /info does without
+            case "reverify_mode":
+                return nemo.REVERIFY_MODE
+        assert served is not None  # noqa: S101  # only /info does without
+        on_error = read_on_error(scope["query_string"], self._on_error)
         async with self._body(headers, receive) as body:
-            return await unless_gone(receive, ANSWERS[door](spec, body))
+            return await unless_gone(receive, ANSWERS[door](served, body, on_error))
 
-    def _let_in(self, headers: Mapping[str, str], query: bytes) -> None:
+    def _let_in(self, headers: Mapping[str, str], query: bytes, caller: Caller) -> None:
+        """Raises Refusal. `headers`: as they came, which proxies have not changed."""
         if self._key is None:
-            _check_page(headers)
+            _check_page(headers, caller)
             return
         scheme, _, token = headers.get("authorization", "").partition(" ")
         # OpenRLHF can be given an address and nothing else.
-        given = token.strip() if scheme.lower() == "bearer" else parse_qs(query.decode("latin-1")).get("key", [""])[0]
-        if not hmac.compare_digest(given.encode(), self._key.encode()):
-            found = "The key is not the right one." if given else "There is no key."
-            raise Refusal(401, f"{found} Send it as 'Authorization: Bearer KEY'.", {"www-authenticate": "Bearer"})
+        key = token.strip() if scheme.lower() == "bearer" else parse_qs(query.decode("latin-1")).get("key", [""])[0]
+        try:
+            self._wrong_keys.check(caller.address, key)
+        except ApiError as waiting:
+            raise Refusal(waiting.status, waiting.message, waiting.headers) from None
+        if hmac.compare_digest(key.encode(), self._key.encode()):
+            self._wrong_keys.right(caller.address, key)
+            return
+        if key:
+            self._wrong_keys.wrong(caller.address, key)
+        mistake = "The key is not the right one." if key else "There is no key."
+        raise Refusal(401, f"{mistake} Send it as 'Authorization: Bearer KEY'.", {"www-authenticate": "Bearer"})
 
-    def _grader(self, before: list[str], door: str) -> GraderSpec | None:
+    def _grader(self, before: list[str], door: str) -> Served | None:
         if before and before[0] in self._graders:
             return self._graders[before[0]]
         if not before and len(self._graders) == 1:
@@ -116,10 +149,11 @@ class RewardApp:
             return None
         raise Refusal(404, f"Not Found. There are: {', '.join(f'/{word}/{door}' for word in self._graders)}.")
 
-    def _info(self, spec: GraderSpec | None) -> dict[str, str]:
-        if spec is None:
-            served = ", ".join(f"/{word}" for word in self._graders)
-            return {"version": __version__, "name": "fairmark", "description": f"Graders at their own paths: {served}."}
+    def _info(self, served: Served | None) -> dict[str, str]:
+        if served is None:
+            paths = ", ".join(f"/{word}" for word in self._graders)
+            return {"version": __version__, "name": "fairmark", "description": f"Graders at their own paths: {paths}."}
+        spec = served.spec
         described = getattr(spec, "description", None)
         summary = f"{spec.type}: {find(spec.type).summary}"
         return {
@@ -160,34 +194,6 @@ class RewardApp:
         return Refusal(413, detail, {"connection": "close"})
 
 
-async def _score(spec: GraderSpec, body: bytes) -> Any:
-    request = wire.read(body, wire.Request)
-    (result,) = await agrade_many(spec, [wire.row_of(request)])
-    return wire.response(result, request.id)
-
-
-async def _batch_score(spec: GraderSpec, body: bytes) -> Any:
-    batch = wire.read(body, wire.Batch)
-    results = await agrade_many(spec, [wire.row_of(request) for request in batch.requests])
-    return {
-        "responses": [
-            wire.response(result, request.id) for result, request in zip(results, batch.requests, strict=True)
-        ]
-    }
-
-
-async def _get_reward(spec: GraderSpec, body: bytes) -> Any:
-    given = wire.read(body, wire.RemoteReward)
-    return wire.remote_rewards(await agrade_many(spec, wire.rows_of(given)))
-
-
-ANSWERS: dict[str, Callable[[GraderSpec, bytes], Coroutine[Any, Any, Any]]] = {
-    "score": _score,
-    "batch_score": _batch_score,
-    "get_reward": _get_reward,
-}
-
-
 async def _next(receive: Receive) -> Message:
     message = await receive()
     if message["type"] != "http.request":
@@ -195,11 +201,16 @@ async def _next(receive: Receive) -> Message:
     return message
 
 
-def _check_page(headers: Mapping[str, str]) -> None:
-    """A browser sends requests to this machine for any page it shows; such a page must not spend what judges cost."""
+def _check_page(headers: Mapping[str, str], caller: Caller) -> None:
+    """A browser sends requests to this machine for any page it shows; such a page must not spend what judges cost.
+
+    What a proxy tells has to be of this machine as well: a page can send such headers too.
+    """
     host = headers.get("host", "localhost")
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    if name.lower() not in LOOPBACK_NAMES:
-        raise Refusal(403, "This server has no key and answers to localhost only. Set FAIRMARK_REWARD_KEY.")
-    if headers.get("origin", f"http://{host}") != f"http://{host}":
+    expected = f"http://{host}" if caller.origin is None else caller.origin.decode("latin-1")
+    for address in (host, expected.partition("://")[2]):
+        name = address if address.endswith("]") else address.rpartition(":")[0] or address
+        if name.lower() not in LOOPBACK_NAMES:
+            raise Refusal(403, "This server has no key and answers to localhost only. Set FAIRMARK_REWARD_KEY.")
+    if headers.get("origin", expected) != expected:
         raise Refusal(403, "Web pages of other sites may not use a server without a key.")

@@ -3,17 +3,27 @@
 from collections.abc import Callable
 
 from fairmark.errors import CannotServe
+from fairmark.rewardserver.answers import OnError
 from fairmark.rewardserver.app import RewardApp, by_path
 from fairmark.serving.process import Server, bind, config, on_loopback, url_of
+from fairmark.serving.proxies import read_proxies
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
 
 
 def serve(
-    graders: list[GraderSpec], host: str, port: int, key: str | None, given: Settings, tell: Callable[[str], None]
+    graders: list[GraderSpec],
+    host: str,
+    port: int,
+    key: str | None,
+    settings: Settings,
+    tell: Callable[[str], None],
+    on_error: OnError = "zero",
 ) -> None:
-    """Serve until a signal says stop. Raises CannotServe, or InvalidData where the graders cannot be told apart."""
+    """Serve until a signal says stop. Raises CannotServe or InvalidSettings, or InvalidData where the graders cannot be
+    told apart."""
     served = by_path(graders)
+    proxies = read_proxies(settings.trusted_proxies)
     sockets = bind(host, port)
     try:
         address = sockets[0].getsockname()[0]
@@ -23,11 +33,11 @@ def serve(
                 "127.0.0.1."
             )
         url = url_of(sockets[0])
-        app = RewardApp(served, key, given.max_body_mb * 1_000_000)
+        app = RewardApp(served, key, settings.max_body_mb * 1_000_000, proxies, on_error)
         lines = [f"  {url}/{word}  {spec.name} ({spec.type})" for word, spec in served.items()]
-        server = Server(config(app, given.request_timeout_s))
+        server = Server(config(app, settings.request_timeout_s))
         server.on_start = lambda: tell("\n".join([f"Fairmark scores on {url}", *lines]))
         server.run(sockets)
     finally:
-        for each in sockets:
-            each.close()
+        for listener in sockets:
+            listener.close()

@@ -1,5 +1,6 @@
 """What comes over the wire and what goes back: requests into rows, results into responses."""
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -9,10 +10,13 @@ import msgspec
 from fairmark import jsontext
 from fairmark.errors import Refusal
 from fairmark.result import Result
+from fairmark.spec import GraderSpec
+from fairmark.trainers import openrlhf
 
 T = TypeVar("T")
 
 Row = dict[str, Any]
+_log = logging.getLogger("fairmark")
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):
@@ -20,14 +24,14 @@ class Turn(msgspec.Struct, forbid_unknown_fields=True):
     content: str
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True):
+class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
     turns: list[Turn]
     metadata: dict[str, Any] | None
     id: int | None = None
 
 
-class Batch(msgspec.Struct, forbid_unknown_fields=True):
-    requests: list[Request]
+class RewardBatch(msgspec.Struct, forbid_unknown_fields=True):
+    requests: list[RewardRequest]
 
 
 class RemoteReward(msgspec.Struct):
@@ -36,6 +40,12 @@ class RemoteReward(msgspec.Struct):
     query: list[str]
     prompts: list[str] | None = None
     labels: list[Any] | None = None
+
+
+class Conversations(msgspec.Struct):
+    """What LLaMA-Factory sends: each text is prompt and answer, with the marks that its tokenizer puts between them."""
+
+    messages: list[str]
 
 
 def read(body: bytes, shape: type[T]) -> T:
@@ -67,7 +77,7 @@ def _unprocessable(kind: str, where: list[str | int], message: str) -> Refusal:
     return Refusal(422, [{"type": kind, "loc": ["body", *where], "msg": message}])
 
 
-def row_of(request: Request) -> Row:
+def row_of(request: RewardRequest) -> Row:
     """A conversation as a row: the inverse of a row's thread.
 
     The last turn, where it is the assistant's, is the sample; else there is none. The metadata is the item, with the
@@ -78,27 +88,32 @@ def row_of(request: Request) -> Row:
     return {"item": {**(request.metadata or {}), "messages": turns}, "sample": sample}
 
 
-# How tokenizers mark the end of a turn. OpenRLHF decodes with these left in.
-_ENDS = re.compile(r"(?:\s*(?:<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</s>|<eos>|<end_of_turn>|<pad>))+\s*\Z")
-
-
-def rows_of(given: RemoteReward) -> list[Row]:
-    """OpenRLHF's columns as rows. The sample is the query without its prompt and without the marks at its end.
-
-    The item has `query`, `prompt` and `label`, and the fields of a label that is an object.
-    """
-    count = len(given.query)
-    for name, column in (("prompts", given.prompts), ("labels", given.labels)):
+def rows_of(asked: RemoteReward) -> list[Row]:
+    """OpenRLHF's columns as rows. Raises Refusal, 422."""
+    count = len(asked.query)
+    for name, column in (("prompts", asked.prompts), ("labels", asked.labels)):
         if column is not None and len(column) != count:
             message = f"{len(column)} {name} for {count} queries; there must be as many"
             raise _unprocessable("value_error", [name], message)
-    prompts: Sequence[str] = given.prompts or [""] * count
-    labels = given.labels or [None] * count
+    return openrlhf.rows_of(asked.query, asked.prompts, asked.labels)
+
+
+# How templates of chats begin the assistant's turn.
+_BEGINS = re.compile(
+    r"<\|im_start\|>assistant\n|<\|start_header_id\|>assistant<\|end_header_id\|>\n+|<start_of_turn>model\n|\[/INST\]"
+    r"|<｜Assistant｜>|<\|assistant\|>\n?|\bAssistant:"
+)
+
+
+def rows_of_texts(asked: Conversations) -> list[Row]:
+    """LLaMA-Factory's texts as rows: the sample is what follows the mark of the assistant's last turn, or all of it
+    where there is no mark that we know."""
     rows = []
-    for query, prompt, label in zip(given.query, prompts, labels, strict=True):
-        more = label if isinstance(label, dict) else {}
-        item = {**more, "query": query, "prompt": prompt, "label": label}
-        rows.append({"item": item, "sample": _ENDS.sub("", query.removeprefix(prompt))})
+    for text in asked.messages:
+        begins = [match.end() for match in _BEGINS.finditer(text)]
+        start = begins[-1] if begins else 0
+        item = {"query": text, "prompt": text[:start]}
+        rows.append({"item": item, "sample": openrlhf.without_end_marks(text[start:]).strip()})
     return rows
 
 
@@ -127,13 +142,24 @@ def _reason(result: Result) -> str | None:
     return " ".join(said) or result.error or result.skipped or result.printed
 
 
-def remote_rewards(results: Sequence[Result]) -> dict[str, Any]:
+_NAN = msgspec.Raw(b"NaN")
+"""No JSON, and yet what Python's reader takes for not a number."""
+
+
+def remote_rewards(spec: GraderSpec, results: Sequence[Result], masked: bool = False) -> dict[str, Any]:
     """As OpenRLHF reads it: `rewards` to learn from, `scores` to filter by, `extra_logs` to plot; numbers all.
 
-    Names in `extra_logs` have our prefix: the trainer puts them beside its own.
+    A row that failed has 0 and `fairmark/error` 1. `masked`: its score is NaN, by which dynamic filtering drops its
+    group.
     """
-    rewards = [result.reward for result in results]
-    logs = {"fairmark/error": [float(result.status == "error") for result in results]}
-    for name in dict.fromkeys(name for result in results for name in result.grade.sub_rewards):
-        logs[f"fairmark/{name}"] = [result.grade.sub_rewards.get(name, 0.0) for result in results]
-    return {"rewards": rewards, "scores": rewards, "extra_logs": logs}
+    rewards = [result.reward_or(0.0) for result in results]
+    scores = [_NAN if masked and not result.ok else reward for result, reward in zip(results, rewards, strict=True)]
+    return {"rewards": rewards, "scores": scores, "extra_logs": openrlhf.extra_logs(spec, results)}
+
+
+def plain_scores(spec: GraderSpec, results: Sequence[Result]) -> dict[str, Any]:
+    """As LLaMA-Factory reads it: numbers and nothing beside them, so that failures are told in the log."""
+    for result in results:
+        if not result.ok:
+            _log.warning("%s: a row was not graded and has score 0: %s", spec.name, result.error or result.skipped)
+    return {"scores": [result.reward_or(0.0) for result in results]}
