@@ -1,0 +1,25 @@
+"""The example of the docs with the embedded model, which is at chance as a judge."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import command
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "judges-trust.md"
+
+
+@pytest.mark.thorough
+def test_the_embedded_model_is_not_trusted_in_the_example_of_the_docs(tmp_path: Path) -> None:
+    example = re.search(r"^    \$ fairmark (judge check .*)\n((?:    .*\n)+)", PAGE.read_text(), flags=re.MULTILINE)
+    assert example is not None
+    words, printed = example[1].split(), re.sub(r"^    ", "", example[2], flags=re.MULTILINE)
+    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(tmp_path)}
+    done = command.run(words, cwd=ROOT, env=env, timeout_s=600)  # the model has the cores that others leave it
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[0] + "\n" + done.stdout
+    pattern = ".*?".join(re.escape(part) for part in printed.split("..."))
+    assert re.fullmatch(pattern, said, flags=re.DOTALL), said
+    assert "not trusted" in printed
