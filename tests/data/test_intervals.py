@@ -4,7 +4,17 @@ import math
 
 import pytest
 
-from fairmark.data.intervals import mcnemar, paired_difference, two_proportions, wilson
+from fairmark.data.intervals import (
+    agreement,
+    holm,
+    mcnemar,
+    mean_shift,
+    more_than,
+    paired_difference,
+    two_proportions,
+    welch,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +115,47 @@ def test_two_rates_over_other_rows_are_compared_by_proportions(
 def test_a_rate_of_no_rows_can_be_anything() -> None:
     assert two_proportions(0, 0, 5, 10) == (0.0, -1.0, 1.0, 1.0)
     assert two_proportions(5, 10, 0, 0) == (0.0, -1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "share", "kappa"),
+    [
+        ((20, 5, 10, 15), 0.7, 0.4),  # the example of Cohen's kappa that every textbook has
+        ((5, 0, 0, 5), 1.0, 1.0),
+        ((0, 5, 5, 0), 0.0, -1.0),
+        ((5, 0, 0, 0), 1.0, None),
+    ],
+)
+def test_agreement_is_the_share_of_equal_verdicts_and_what_of_it_is_more_than_chance(
+    counts: tuple[int, int, int, int], share: float, kappa: float | None
+) -> None:
+    agreed = agreement(*counts)
+    assert agreed.share == pytest.approx(share)
+    assert agreed.kappa == (None if kappa is None else pytest.approx(kappa))
+
+
+def test_holms_correction_multiplies_less_and_less_and_never_falls() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_at_least_so_many_successes_by_an_exact_sum() -> None:
+    assert more_than(2, 3, 0.5) == pytest.approx(0.5)
+    assert more_than(3, 3, 0.1) == pytest.approx(0.001)
+    assert more_than(0, 3, 0.1) == 1.0
+    assert more_than(1, 3, 0.0) == 0.0
+
+
+def test_two_means_by_welch() -> None:
+    difference = welch([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 9.0])
+    assert difference.mean == pytest.approx(2.75)
+    assert difference.p == pytest.approx(0.16470207962805658, abs=1e-12)
+    assert welch([1.0], [2.0, 3.0]).p == 1.0
+    assert welch([1.0, 1.0], [2.0, 2.0]) == (1.0, 1.0, 1.0, 0.0)
+
+
+def test_equal_shifts_are_beyond_doubt_and_none_are_nothing() -> None:
+    assert mean_shift([0.1] * 7).p == 0.0
+    assert mean_shift([]).p == 1.0
+    assert mean_shift([0.1]) == (0.1, -math.inf, math.inf, 1.0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairmark.data.outfile import refuse_input, write_whole
+from fairmark.data.outfile import refuse_input, write_whole, writing
 from fairmark.errors import InvalidData
 
 
@@ -82,3 +82,18 @@ def test_other_files_and_files_that_are_not_there_are_no_trouble(tmp_path: Path)
     refuse_input(tmp_path / "b", [tmp_path / "a"])
     refuse_input(tmp_path / "new", [tmp_path / "a"])
     refuse_input("/dev/null", ["/dev/null", '{"type": "string_check"}', "x" * 5000])
+
+
+def test_what_is_raised_between_pieces_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    target.write_bytes(b"old")
+
+    def stopped() -> None:
+        with writing(target) as file:
+            file.write(b"first piece")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]

@@ -7,6 +7,9 @@ from rich.console import Console
 from fairmark.data import report
 from fairmark.data.results import StoredResult
 from fairmark.data.tally import Tally
+from fairmark.parse import parse
+
+GRADER = {"type": "string_check", "input": "x", "reference": "x", "operation": "eq"}
 
 
 def shown(*results: StoredResult) -> str:
@@ -31,6 +34,19 @@ def test_of_many_reasons_some_are_told() -> None:
     text = shown(*(broken(f"no {letter}") for letter in "abcdefghijklm"))
     assert text.count(" × no ") == report.MOST_SHOWN
     assert "  … and 3 more reasons\n" in text
+
+
+def test_a_panel_that_split_is_told_with_who_differed_how_often() -> None:
+    def judged(*dissent: str) -> StoredResult:
+        return StoredResult(1.0, True, spread={"split": bool(dissent), "dissent": list(dissent)})
+
+    text = shown(judged(), judged("b"), judged("c", "b"), StoredResult(1.0, True))
+    assert "\ng: its judges split on 2 of 3 rows. Differed: b on 2, c on 1.\n" in text
+    assert "split" not in shown(judged(), judged())
+    tally = Tally.of(["g"])
+    tally.add({"g": judged("b")})
+    told = report.summary(tally, {"g": parse(GRADER)}, 1.0)["graders"]["g"]
+    assert (told["split"], told["dissent"]) == (1, {"b": 1})
 
 
 def test_many_errors_come_first() -> None:

@@ -4,7 +4,8 @@ A p-value is the chance of a difference at least as large where there is none; s
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 _EXACT_PAIRS = 10_000
@@ -30,7 +31,7 @@ def wilson(passed: int, n: int, confidence: float = 0.95) -> Interval:
     """Where the true pass rate lies, given that `passed` of `n` rows passed. Of no rows nothing is known: 0 to 1."""
     if n == 0:
         return Interval(0.0, 1.0)
-    z = _normal_quantile(confidence)
+    z = normal_quantile(confidence)
     rate, weight = passed / n, z * z / n
     middle = (rate + weight / 2) / (1 + weight)
     half = z / (1 + weight) * math.sqrt(rate * (1 - rate) / n + weight / (4 * n))
@@ -66,7 +67,7 @@ def paired_difference(n: int, mean: float, sd: float, confidence: float = 0.95) 
     error = sd / math.sqrt(n)
     if error == 0:
         return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    half = _t_quantile(confidence, n - 1) * error
+    half = t_quantile(confidence, n - 1) * error
     return Difference(mean, mean - half, mean + half, _t_outside(abs(mean) / error, n - 1))
 
 
@@ -88,12 +89,76 @@ def two_proportions(passed_1: int, n_1: int, passed_2: int, n_2: int, confidence
     return Difference(difference, low, high, p)
 
 
-def _normal_quantile(confidence: float) -> float:
+def welch(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Difference:
+    """The difference of two means over rows that have nothing to do with one another, whatever their spreads."""
+    if len(first) < 2 or len(second) < 2:
+        return Difference(0.0, -math.inf, math.inf, 1.0)
+    first_mean, first_error = _mean_and_error(first)
+    second_mean, second_error = _mean_and_error(second)
+    difference, error = second_mean - first_mean, first_error + second_error
+    if error == 0:
+        return Difference(difference, difference, difference, 1.0 if difference == 0 else 0.0)
+    freedom = error**2 / (first_error**2 / (len(first) - 1) + second_error**2 / (len(second) - 1))
+    half = t_quantile(confidence, freedom) * math.sqrt(error)
+    p = _t_outside(abs(difference) / math.sqrt(error), freedom)
+    return Difference(difference, difference - half, difference + half, p)
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and how far it varies, squared."""
+    mean = math.fsum(values) / len(values)
+    return mean, math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+
+
+def mean_shift(differences: Sequence[float], confidence: float = 0.95) -> Difference:
+    """`paired_difference` of the differences themselves; none at all are no shift, of which nothing is known."""
+    if not differences:
+        return Difference(0.0, -math.inf, math.inf, 1.0)
+    mean = math.fsum(differences) / len(differences)
+    squares = math.fsum((value - mean) ** 2 for value in differences)
+    sd = math.sqrt(squares / (len(differences) - 1)) if len(differences) > 1 else 0.0
+    # Equal differences differ by rounding; their spread is none.
+    return paired_difference(len(differences), mean, 0.0 if sd < 1e-12 * abs(mean) else sd, confidence)
+
+
+def correlation_p(correlation: float, freedom: int) -> float:
+    """The p-value of a correlation, by Student's t with so many degrees of freedom."""
+    if freedom < 1:
+        return 1.0
+    if abs(correlation) >= 1:
+        return 0.0
+    return _t_outside(abs(correlation) * math.sqrt(freedom / (1 - correlation * correlation)), freedom)
+
+
+def more_than(successes: int, n: int, rate: float) -> float:
+    """The chance of at least so many successes of `n` where each has this rate: the exact one-sided binomial test."""
+    if successes <= 0:
+        return 1.0
+    if rate <= 0 or successes > n:
+        return 0.0
+    return _incomplete_beta(successes, n - successes + 1, rate)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values with Holm's correction, in their order: those below 5 % alarm falsely in one check of 20 at most."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    corrected = [1.0] * len(p_values)
+    most = 0.0
+    for rank, index in enumerate(order):
+        most = max(most, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = most
+    return corrected
+
+
+@lru_cache(64)
+def normal_quantile(confidence: float) -> float:
     """How many standard deviations around the mean hold this share of a normal distribution."""
     return _solve(lambda z: math.erfc(z / math.sqrt(2)), 1 - confidence)
 
 
-def _t_quantile(confidence: float, freedom: int) -> float:
+@lru_cache(4096)  # a hundred steps each, and a report has hundreds of intervals of a few sizes
+def t_quantile(confidence: float, freedom: float) -> float:
+    """The same for Student's distribution."""
     return _solve(lambda t: _t_outside(t, freedom), 1 - confidence)
 
 
@@ -108,7 +173,7 @@ def _solve(outside: Callable[[float], float], share: float) -> float:
     return high
 
 
-def _t_outside(t: float, freedom: int) -> float:
+def _t_outside(t: float, freedom: float) -> float:
     """The share of Student's distribution beyond -t and t."""
     # Not freedom / (freedom + t²), whose square may be too large.
     ratio = t / math.sqrt(freedom)
@@ -144,3 +209,22 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 def _not_zero(number: float) -> float:
     return number if abs(number) > _TINY else _TINY
+
+
+class Agreement(NamedTuple):
+    """Of two verdicts on the same rows: the share that is equal, and Cohen's kappa, what of it is more than chance.
+
+    `kappa` is None where chance alone makes them equal, because one verdict is all that either gave.
+    """
+
+    share: float
+    kappa: float | None
+
+
+def agreement(both: int, only_first: int, only_second: int, neither: int) -> Agreement:
+    """Of at least one row, by how many of them which of the two passed."""
+    n = both + only_first + only_second + neither
+    share = (both + neither) / n
+    first, second = (both + only_first) / n, (both + only_second) / n
+    chance = first * second + (1 - first) * (1 - second)
+    return Agreement(share, None if chance >= 1 else (share - chance) / (1 - chance))

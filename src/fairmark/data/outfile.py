@@ -6,26 +6,36 @@ Whatever ends a command before its output is whole, what stood under that name b
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from fairmark.errors import InvalidData
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """The file with this content, or as it was. Raises OSError.
+    """The file with this content, or as it was. Raises OSError."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """To be written piece by piece. The file is then what was written, or as it was where anything is raised.
 
     A symbolic link stays one, and what it leads to is replaced. What is no plain file, such as /dev/stdout, is written
-    straight to.
+    straight to. Raises OSError.
     """
     if is_special(Path(path)):
-        Path(path).write_bytes(content)
+        with Path(path).open("wb") as file:
+            yield file
         return
     target = Path(path).resolve()
     number, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)
     try:
         with os.fdopen(number, "wb") as file:
-            file.write(content)
+            yield file
         adopt_mode(Path(name), target)
         Path(name).replace(target)
     except BaseException:
@@ -53,18 +63,18 @@ def refuse_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathL
 
     A number is an open file, such as standard input's.
     """
-    for given in inputs:
-        if _is_one(given, output):
-            named = "standard input" if isinstance(given, int) else os.fspath(given)
+    for source in inputs:
+        if _is_one(source, output):
+            named = "standard input" if isinstance(source, int) else os.fspath(source)
             raise InvalidData(
                 f"{os.fspath(output)}: this is the file that is read ({named}), and writing to it would destroy it. "
                 "Name another output."
             )
 
 
-def _is_one(given: str | os.PathLike[str] | int, output: str | os.PathLike[str]) -> bool:
+def _is_one(source: str | os.PathLike[str] | int, output: str | os.PathLike[str]) -> bool:
     try:
-        first, second = os.stat(given), os.stat(output)  # noqa: PTH116  # a number is no path
+        first, second = os.stat(source), os.stat(output)  # noqa: PTH116  # a number is no path
     except (OSError, ValueError):  # one of them is not there
         return False
     # Two names of a device are no danger to one another.

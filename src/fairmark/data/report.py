@@ -58,10 +58,12 @@ def show(tally: Tally, console: Console) -> None:
     for label, counts in tally.graders.items():
         if counts.reasons:
             console.print(Text(f"\n{label}: {counts.errors} of {tally.rows} rows could not be graded:"))
-            for text, count in sorted(counts.reasons.items(), key=lambda each: (not each[0], -each[1]))[:MOST_SHOWN]:
+            for text, count in sorted(counts.reasons.items(), key=lambda pair: (not pair[0], -pair[1]))[:MOST_SHOWN]:
                 console.print(Text(f"  {count:,} × {text or 'other reasons'}"))
             if len(counts.reasons) > MOST_SHOWN:
                 console.print(Text(f"  … and {len(counts.reasons) - MOST_SHOWN} more reasons"))
+        if counts.split:
+            console.print(Text(f"\n{label}: {split(counts)}"))
         if counts.first_skipped is not None:
             console.print(Text(f"\n{label}: {counts.skipped} of {tally.rows} rows were skipped. The first:"))
             console.print(Text(f"  {counts.first_skipped}"))
@@ -92,11 +94,25 @@ def summary(tally: Tally, graders: Mapping[str, GraderSpec], seconds: float) -> 
                 "error_reasons": dict(counts.reasons),
                 "tokens": counts.tokens,
                 "cost": counts.cost,
+                **_split(counts),
                 "warnings": [*graders[label].all_warnings, *counts.warnings.told(tally.rows)],
             }
             for label, counts in tally.graders.items()
         },
     }
+
+
+def split(counts: GraderTally) -> str:
+    """On how many rows judges were not of one mind, and who differed how often, in words."""
+    others = sorted(counts.dissent.items(), key=lambda pair: (-pair[1], pair[0]))
+    named = ", ".join(f"{model} on {count:,}" for model, count in others[:MOST_SHOWN])
+    more = f", and {len(others) - MOST_SHOWN} more" if len(others) > MOST_SHOWN else ""
+    return f"its judges split on {counts.split:,} of {counts.asked_several:,} rows. Differed: {named}{more}."
+
+
+def _split(counts: GraderTally) -> dict[str, Any]:
+    """The same for programs; nothing of graders that ask one judge once."""
+    return {"split": counts.split, "dissent": dict(counts.dissent)} if counts.asked_several else {}
 
 
 def spent(tally: Tally) -> str | None:

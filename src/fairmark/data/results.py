@@ -7,8 +7,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,13 +17,16 @@ from fairmark import jsontext
 from fairmark.data.dataset import DataRow
 from fairmark.data.outfile import adopt_mode, is_special
 from fairmark.errors import InvalidData
-from fairmark.result import Result
+from fairmark.result import Grade, Result
 from fairmark.spec import GraderSpec
 
 PARTIAL = ".partial"
 """What a results file has behind its name until it is whole."""
 FLUSH_EVERY_S = 0.5
 """What a crash of the machine can cost; what was flushed survives the process."""
+
+
+_NOTHING_ELSE = Grade(0.0)[1:]
 
 
 class StoredUsage(msgspec.Struct):
@@ -44,6 +46,7 @@ class StoredResult(msgspec.Struct):
     error: str | None = None
     skipped: str | None = None
     judgements: list[StoredJudgement] = []
+    spread: dict[str, Any] | None = None
     row_warnings: list[str] = msgspec.field(default_factory=list, name="warnings")
 
 
@@ -71,23 +74,22 @@ class ResultsFile:
     """Writes results, and reads those of an interrupted run. `-` is standard output."""
 
     def __init__(
-        self, path: str, stream: IO[bytes], graders: str, before: "_Before | None" = None, target: Path | None = None
+        self, path: str, stream: IO[bytes], before: "_Before | None" = None, target: Path | None = None
     ) -> None:
         self.path = path
         """Where the results are now."""
         self._stream = stream
-        self._graders = graders
         self._before = before
         self._target = target
         self._flushed = time.monotonic()
 
     @classmethod
-    def create(cls, path: str, graders: str, *, stdout: IO[bytes], overwrite: bool) -> "ResultsFile":
+    def create(cls, path: str, *, stdout: IO[bytes], overwrite: bool) -> "ResultsFile":
         """A new file. An old one is only replaced when the caller says so, and not before the new one is whole."""
         if path == "-":
-            return cls(path, stdout, graders)
+            return cls(path, stdout)
         if is_special(Path(path)):
-            return cls(path, _open(path, "wb"), graders)
+            return cls(path, _open(path, "wb"))
         target = Path(path).resolve()
         partial = _partial(path)
         for there in (path, partial):
@@ -95,10 +97,10 @@ class ResultsFile:
                 raise InvalidData(f"{there}: exists already. --resume goes on with it, --overwrite replaces it.")
         stream = _open(partial, "wb")
         adopt_mode(Path(partial), target)
-        return cls(partial, stream, graders, target=target)
+        return cls(partial, stream, target=target)
 
     @classmethod
-    def go_on(cls, path: str, graders: str, *, again: bool) -> "ResultsFile":
+    def go_on(cls, path: str, *, again: bool) -> "ResultsFile":
         """The file of an interrupted run, to be written on, where `stopped` found it.
 
         `again`: rows of it that were skipped are graded again. They come where they were, between the others, and the
@@ -108,7 +110,7 @@ class ResultsFile:
         target = Path(path).resolve() if where != path else None
         if again:
             before = _Before(where)
-            return cls(where, before.new, graders, before, target)
+            return cls(where, before.new, before, target)
         stream = _open(where, "r+b")
         end = stream.seek(0, os.SEEK_END)
         while end > 0:
@@ -121,33 +123,29 @@ class ResultsFile:
             end = start
         stream.truncate(end)
         stream.seek(end)
-        return cls(where, stream, graders, target=target)
+        return cls(where, stream, target=target)
 
-    def write(self, row: DataRow, results: Mapping[str, Result]) -> None:
-        line = jsontext.encode(
-            {
-                "row": row.number,
-                "graders": self._graders,
-                "results": {label: _short(result) for label, result in results.items()},
-                "item": row.item,
-                "sample": row.sample,
-            }
-        )
+    def write(self, number: int, line: bytes) -> None:
+        """A row by its number: what `encode_row` made of it."""
         now = time.monotonic()
-        with self._writing():
-            if self._before is not None and self._before.copy_until(row.number):
+        try:
+            if self._before is not None and self._before.copy_until(number):
                 self._before = None
             self._stream.write(line + b"\n")
             if now - self._flushed > FLUSH_EVERY_S:
                 self._stream.flush()
                 self._flushed = now
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._unusable(error) from None
 
     def close(self, *, whole: bool) -> None:
         """The results take their own name where they are whole, and also where nothing has that name.
 
         What stopped short of that leaves an older file as it is.
         """
-        with self._writing():
+        try:
             if self._before is not None:
                 self._before.copy_until(None)
             if self.path == "-":
@@ -157,15 +155,13 @@ class ResultsFile:
             if self._target is not None and (whole or not self._target.exists()):
                 Path(self.path).replace(self._target)
                 self.path = str(self._target)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise InvalidData.unusable(self.path, error, " What was written before is kept.") from None
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: OSError) -> InvalidData:
+        return InvalidData.unusable(self.path, error, " What was written before is kept.")
 
 
 class _Numbered(msgspec.Struct):
@@ -235,9 +231,49 @@ def stored_rows(path: str, graders: str) -> Iterator[StoredRow]:
             yield row
 
 
-def _short(result: Result) -> dict[str, Any]:
+def lines_but(path: str, rows: Container[int]) -> Iterator[bytes]:
+    """The whole lines of a results file but for these rows', without their ends."""
+    with _open(path, "rb") as stream:
+        for line in stream:
+            if line.endswith(b"\n") and msgspec.json.decode(line, type=_Numbered).row not in rows:
+                yield line[:-1]
+
+
+def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Of somebody's results file all lines that are not blank, with their numbers; the last one may be cut off.
+    Raises InvalidData."""
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115  # only the opening may fail like this
+    except OSError as error:
+        raise InvalidData.unusable(path, error) from None
+    with stream:
+        yield from ((number, line) for number, line in enumerate(stream, 1) if line.strip())
+
+
+def no_result_line(path: str, number: int) -> InvalidData:
+    words = "not a line of results. fairmark eval … -o FILE writes such files."
+    return InvalidData(f"{path}: line {number}: {words}", number)
+
+
+def encode_row(graders: str, row: DataRow, results: Mapping[str, Result], *, with_input: bool = False) -> bytes:
+    """A line, without its end. `graders`: their fingerprint. `with_input`: also what judges were sent."""
+    return jsontext.encode(
+        {
+            "row": row.number,
+            "graders": graders,
+            "results": {label: _short(result, with_input) for label, result in results.items()},
+            "item": row.item,
+            "sample": row.sample,
+        }
+    )
+
+
+def _short(result: Result, with_input: bool) -> dict[str, Any]:
     """A result without what is empty: the 14 error keys only where one is set."""
     grade = result.grade
+    if grade[1:] == _NOTHING_ELSE and not result.row_warnings:  # most rows
+        time_s = result.execution_time
+        return {"reward": grade.reward, "passed": result.passed, "status": "graded", "execution_time": time_s}
     short: dict[str, Any] = {"reward": grade.reward, "passed": result.passed, "status": result.status}
     if grade.sub_rewards:
         short["sub_rewards"] = dict(grade.sub_rewards)
@@ -253,7 +289,8 @@ def _short(result: Result) -> dict[str, Any]:
     if grade.spread is not None:
         short["spread"] = grade.spread
     if grade.judgements:
-        short["judgements"] = [_without_input(judgement.dump()) for judgement in grade.judgements]
+        judgements = [judgement.dump() for judgement in grade.judgements]
+        short["judgements"] = judgements if with_input else [_without_input(judgement) for judgement in judgements]
     short["execution_time"] = result.execution_time
     return short
 

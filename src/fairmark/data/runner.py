@@ -5,7 +5,7 @@ from itertools import tee
 from typing import Any
 
 from fairmark.data.dataset import DataRow
-from fairmark.judges.base import Budget
+from fairmark.judges.base import Budget, Judge
 from fairmark.result import Result
 from fairmark.run import grade_stream
 from fairmark.spec import GraderSpec
@@ -17,11 +17,28 @@ def run(
     workers: int | None = None,
     budget: Budget | None = None,
     deadline_s: float | None = None,
+    judge: Judge | None = None,
+    engine: str | None = None,
+    address: str = "auto",
+    actors: int | None = None,
 ) -> Iterator[tuple[DataRow, dict[str, Result]]]:
-    """Each row with its results by grader label. All graders spend of the one budget, and have the one deadline."""
+    """Each row with its results by grader label. All graders spend of the one budget, and have the one deadline.
+
+    `engine`, `address`, `actors`: as in `grade_many`.
+    """
     own, *copies = tee(rows, len(graders) + 1)
     streams = [
-        grade_stream(spec, map(_parts, copy), workers=workers, budget=budget, deadline_s=deadline_s)
+        grade_stream(
+            spec,
+            map(_parts, copy),
+            workers=workers,
+            judge=judge,
+            budget=budget,
+            deadline_s=deadline_s,
+            engine=engine,
+            address=address,
+            actors=actors,
+        )
         for spec, copy in zip(graders.values(), copies, strict=True)
     ]
     for row, *results in zip(own, *streams, strict=True):

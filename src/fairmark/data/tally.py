@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from fairmark.data.warnings import Counted
+from fairmark.result import is_split
 from fairmark.text.alike import alike
 
 BINS = 10
@@ -17,7 +18,7 @@ class Tokens(Protocol):
     def total_tokens(self) -> int: ...
 
 
-class Spent(Protocol):
+class QuestionCost(Protocol):
     """What one question to a judge cost."""
 
     @property
@@ -38,7 +39,9 @@ class Graded(Protocol):
     @property
     def skipped(self) -> str | None: ...
     @property
-    def judgements(self) -> Sequence[Spent]: ...
+    def judgements(self) -> Sequence[QuestionCost]: ...
+    @property
+    def spread(self) -> Mapping[str, Any] | None: ...
     @property
     def row_warnings(self) -> Sequence[str]: ...
 
@@ -65,34 +68,52 @@ class GraderTally:
     """Dollars, as far as prices are known."""
     unpriced: int = 0
     """Questions that took tokens of a model without a price."""
+    asked_several: int = 0
+    """Rows of which several judges, or several answers of one, made a grade."""
+    split: int = 0
+    """Of those the ones on which they were not of one mind."""
+    dissent: dict[str, int] = field(default_factory=dict)
+    """By model, on how many rows it did not say what the panel did."""
     warnings: Counted = field(default_factory=Counted)
     """Of the rows; what is to be said about the grader itself is no row's."""
 
-    def add(self, result: Graded) -> None:
-        if result.row_warnings:
-            self.warnings.add(result.row_warnings)
+    def add(self, result: Graded) -> bool:
+        """Whether it could be graded, or was left out on purpose."""
+        if warnings := result.row_warnings:
+            self.warnings.add(warnings)
         for judgement in result.judgements:
             self.asked += 1
             self.tokens += judgement.usage.total_tokens
             self.cost += judgement.cost or 0.0
             self.unpriced += judgement.cost is None and judgement.usage.total_tokens > 0
-        if result.error is not None:
+        if (error := result.error) is not None:
             self.errors += 1
-            reason = alike(result.error)
+            reason = alike(error)
             reason = reason if reason in self.reasons or len(self.reasons) < MOST_REASONS else ""
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
-            return
-        if result.skipped is not None:
+            return False
+        if (skipped := result.skipped) is not None:
             self.skipped += 1
-            self.first_skipped = self.first_skipped or result.skipped
-            return
+            self.first_skipped = self.first_skipped or skipped
+            return True
+        reward, passed = result.reward, result.passed
         self.graded += 1
-        self.total += result.reward
-        if result.passed is not None:
+        if (spread := result.spread) is not None:
+            self._count_spread(spread)
+        self.total += reward
+        if passed is not None:
             self.judged += 1
-            self.passed += result.passed
+            self.passed += passed
         # The outer bins take what lies outside 0 to 1.
-        self.bins[min(BINS - 1, max(0, int(result.reward * BINS)))] += 1
+        place = int(reward * BINS)
+        self.bins[place if 0 <= place < BINS else 0 if place < 0 else BINS - 1] += 1
+        return True
+
+    def _count_spread(self, spread: Mapping[str, Any]) -> None:
+        self.asked_several += 1
+        self.split += is_split(spread)
+        for model in spread.get("dissent", ()):
+            self.dissent[model] = self.dissent.get(model, 0) + 1
 
     @property
     def mean(self) -> float | None:
@@ -129,6 +150,7 @@ class Tally:
 
     def add(self, results: Mapping[str, Graded]) -> None:
         self.rows += 1
-        self.errored += any(result.error is not None for result in results.values())
+        all_graded = True
         for label, result in results.items():
-            self.graders[label].add(result)
+            all_graded &= self.graders[label].add(result)
+        self.errored += not all_graded
