@@ -9,8 +9,8 @@ from yarl import URL
 
 from fairmark.errors import AnswerTooLarge, Unanswered
 from fairmark.outbound import client as client_module
-from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
-from fairmark.outbound.limits import Gate
+from fairmark.outbound.client import Destination, Effort, Http, HttpAnswer, HttpRequest, Retry, Terms
+from fairmark.outbound.limits import CallGate
 from fairmark.work.fair import FairSlots
 from tests.judges.faults import Behaviour, Cut, FaultServer, Raw, Slow, Status
 
@@ -29,10 +29,10 @@ def ask(server: FaultServer, *behaviours: Behaviour, terms: Terms = TERMS, effor
     """What comes of one question: 503 and the like may pass, everything else is the answer."""
     server.script(*behaviours)
 
-    async def request() -> Request:
-        return Request(URL(server.url), b"{}", {}, secrets=(SECRET,))
+    async def request() -> HttpRequest:
+        return HttpRequest(URL(server.url), b"{}", {}, secrets=(SECRET,))
 
-    def read(answer: Answer) -> bytes:
+    def read(answer: HttpAnswer) -> bytes:
         if answer.status >= 500:
             raise Retry(f"it answered {answer.status}.", answer.headers)
         if answer.status >= 400:
@@ -42,7 +42,7 @@ def ask(server: FaultServer, *behaviours: Behaviour, terms: Terms = TERMS, effor
     async def asked() -> bytes:
         http = Http(lambda: aiohttp.TCPConnector(limit=0), FairSlots(4), unpack=True)
         try:
-            return await http.ask(Place("x", Gate(4)), terms, effort or Effort(), request, read)
+            return await http.ask(Destination("x", CallGate(4)), terms, effort or Effort(), request, read)
         finally:
             await http.close()
 
@@ -84,6 +84,26 @@ def test_an_answer_may_have_so_many_bytes_and_no_more(server: FaultServer, size:
     assert len(server.requests) == 1
 
 
+def test_a_good_answer_may_go_elsewhere_piece_by_piece_within_the_same_limit(server: FaultServer) -> None:
+    async def poured(size: int) -> tuple[bytes, int]:
+        taken: list[bytes] = []
+        server.script(Raw(b"x" * size))
+        http = Http(lambda: aiohttp.TCPConnector(limit=0), FairSlots(4), unpack=True)
+
+        async def request() -> HttpRequest:
+            return HttpRequest(URL(server.url), b"{}", {}, sink=taken.append)
+
+        try:
+            answer = await http.ask(Destination("x", CallGate(4)), TERMS, Effort(), request, lambda answer: answer)
+        finally:
+            await http.close()
+        return answer.data, sum(map(len, taken))
+
+    assert asyncio.run(poured(1000)) == (b"", 1000)
+    with pytest.raises(AnswerTooLarge):
+        asyncio.run(poured(1001))
+
+
 def test_https_where_http_is_spoken_is_told_and_not_tried_again() -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
@@ -94,12 +114,12 @@ def test_https_where_http_is_spoken_is_told_and_not_tried_again() -> None:
         async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
 
-            async def request() -> Request:
-                return Request(URL(f"https://127.0.0.1:{port}/v1"), b"{}", {})
+            async def request() -> HttpRequest:
+                return HttpRequest(URL(f"https://127.0.0.1:{port}/v1"), b"{}", {})
 
             http, effort = Http(lambda: aiohttp.TCPConnector(limit=0), FairSlots(4), unpack=True), Effort()
             with pytest.raises(Unanswered) as failed:
-                await http.ask(Place("x", Gate(4)), TERMS, effort, request, lambda answer: answer.status)
+                await http.ask(Destination("x", CallGate(4)), TERMS, effort, request, lambda answer: answer.status)
             await http.close()
             assert effort.attempts == 1
             assert str(failed.value) == (

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
-from fairmark.outbound.connection import asked_pause_s, why_it_failed
+from fairmark.outbound.connection import asked_pause_s, used_up_for_s, why_it_failed
 
 REFUSED = aiohttp.ClientConnectorError(
     ConnectionKey("localhost", 9, False, True, None, None, None), ConnectionRefusedError(111, "any words")
@@ -19,6 +19,12 @@ REFUSED = aiohttp.ClientConnectorError(
     [
         (REFUSED, "cannot connect to localhost:9 (Connection refused)"),
         (aiohttp.ServerDisconnectedError(), "the server closed the connection before it answered"),
+        (
+            aiohttp.ClientOSError(None, "Can not write request body"),
+            "the server closed the connection before it answered",
+        ),
+        (aiohttp.ClientOSError(104, "Connection reset by peer"), "the server closed the connection before it answered"),
+        (aiohttp.ClientOSError(101, "Network is unreachable"), "[Errno 101] Network is unreachable"),
         (aiohttp.ClientPayloadError("x"), "the connection was cut in the middle of the answer"),
         (aiohttp.ClientError("bad line"), "bad line"),
         (TimeoutError(), "TimeoutError"),
@@ -50,3 +56,22 @@ def test_a_pause_may_be_given_as_a_date() -> None:
     pause = asked_pause_s({"retry-after": email.utils.formatdate(time.time() + 100, usegmt=True)})
     assert pause is not None
     assert 90 < pause <= 100
+
+
+@pytest.mark.parametrize(
+    ("remaining", "reset", "pause_s"),
+    [
+        ("0", "6m0s", 360.0),
+        ("0", "20ms", 0.02),
+        ("0", "1h1m1.5s", 3661.5),
+        ("0", "7", 7.0),
+        ("0", "soon", 0.0),
+        ("1", "6m0s", 0.0),
+        (None, "6m0s", 0.0),
+    ],
+)
+def test_no_requests_are_left_until_the_rate_limits_reset(remaining: str | None, reset: str, pause_s: float) -> None:
+    headers = {"x-ratelimit-reset-requests": reset}
+    if remaining is not None:
+        headers["x-ratelimit-remaining-requests"] = remaining
+    assert used_up_for_s(headers) == pytest.approx(pause_s)

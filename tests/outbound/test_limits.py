@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairmark.outbound import limits
-from fairmark.outbound.limits import Breaker, Gate
+from fairmark.outbound.limits import Breaker, CallGate
 
 
 class Clock:
@@ -48,7 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class Visits:
     """Goes through a gate and writes down who was inside, and when they came in."""
 
-    def __init__(self, gate: Gate, clock: Clock) -> None:
+    def __init__(self, gate: CallGate, clock: Clock) -> None:
         self.gate, self.clock = gate, clock
         self.inside = self.most = 0
         self.entered: list[tuple[Any, float]] = []
@@ -73,7 +73,7 @@ class Visits:
         return [round(moment, 2) for _, moment in self.entered]
 
 
-async def full(gate: Gate, places: int) -> bool:
+async def full(gate: CallGate, places: int) -> bool:
     """Whether just so many can be inside: nothing has leaked, and nothing was given away twice."""
     for _ in range(places):
         await asyncio.wait_for(gate.enter(), 1.0)
@@ -93,7 +93,7 @@ async def full(gate: Gate, places: int) -> bool:
 
 def test_never_more_than_the_limit_are_inside_and_all_come_through(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(5), clock)
+        visits = Visits(CallGate(5), clock)
         await asyncio.gather(*(visits.go(index, stay_s=1 + index % 3) for index in range(100)))
         assert visits.most == 5
         assert visits.inside == 0
@@ -105,7 +105,7 @@ def test_never_more_than_the_limit_are_inside_and_all_come_through(clock: Clock)
 
 def test_who_comes_later_does_not_pass_those_who_wait(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(1), clock)
+        visits = Visits(CallGate(1), clock)
         first = [asyncio.create_task(visits.go(index)) for index in range(3)]
         await asyncio.sleep(1.0)  # the first leaves at this very moment
         await asyncio.gather(*first, visits.go("late"))
@@ -116,14 +116,14 @@ def test_who_comes_later_does_not_pass_those_who_wait(clock: Clock) -> None:
 
 def test_a_limit_of_none_at_all_still_lets_one_through(clock: Clock) -> None:
     async def scenario() -> None:
-        assert await full(Gate(0), 1)
+        assert await full(CallGate(0), 1)
 
     clock.run(scenario())
 
 
 def test_who_gives_up_waiting_leaves_no_gap_and_holds_nobody_up(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(1), clock)
+        visits = Visits(CallGate(1), clock)
         tasks = [asyncio.create_task(visits.go(index)) for index in range(5)]
         await asyncio.sleep(0.5)
         tasks[1].cancel()
@@ -138,7 +138,7 @@ def test_who_gives_up_waiting_leaves_no_gap_and_holds_nobody_up(clock: Clock) ->
 
 def test_who_is_cancelled_just_when_let_in_gives_the_place_on(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(1), clock)
+        visits = Visits(CallGate(1), clock)
         await visits.gate.enter()
         waiting = [asyncio.create_task(visits.go(name)) for name in ("cancelled", "next")]
         await asyncio.sleep(0)
@@ -153,7 +153,7 @@ def test_who_is_cancelled_just_when_let_in_gives_the_place_on(clock: Clock) -> N
 
 def test_a_storm_of_cancellations_leaks_no_place(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(7, requests_per_minute=6000), clock)
+        visits = Visits(CallGate(7, requests_per_minute=6000), clock)
         tasks = [asyncio.create_task(visits.go(index, stay_s=0.3)) for index in range(400)]
         for step in range(400):
             await asyncio.sleep(0.004 if step % 3 else 0)
@@ -172,7 +172,7 @@ def test_a_storm_of_cancellations_leaks_no_place(clock: Clock) -> None:
 
 def test_a_throttled_gate_lets_nobody_in_for_the_pause_and_fewer_from_then_on(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(10), clock)
+        visits = Visits(CallGate(10), clock)
         tasks = [asyncio.create_task(visits.go(index, good=False)) for index in range(40)]
         await asyncio.sleep(0.5)
         visits.gate.throttle(4.0)
@@ -186,9 +186,25 @@ def test_a_throttled_gate_lets_nobody_in_for_the_pause_and_fewer_from_then_on(cl
     clock.run(scenario())
 
 
+def test_a_gate_may_be_cut_in_half(clock: Clock) -> None:
+    async def work() -> None:
+        gate = CallGate(4, cut=0.5)
+        for held, expected in ((4, 2), (2, 1), (1, 1)):
+            for _ in range(held):
+                await gate.enter()
+            gate.throttle(1.5)
+            for _ in range(held):
+                gate.leave()
+            visits = Visits(gate, clock)
+            await asyncio.gather(*(visits.go(number, good=False) for number in range(6)))
+            assert visits.most == expected
+
+    clock.run(work())
+
+
 def test_many_refusals_at_once_are_one_message(clock: Clock) -> None:
     async def scenario() -> None:
-        gate = Gate(10)
+        gate = CallGate(10)
         for _ in range(10):
             await gate.enter()
         for _ in range(10):
@@ -202,7 +218,7 @@ def test_many_refusals_at_once_are_one_message(clock: Clock) -> None:
 
 def test_success_brings_the_limit_back_and_never_beyond(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(10), clock)
+        visits = Visits(CallGate(10), clock)
         for _ in range(8):
             await asyncio.sleep(2.0)
             await visits.gate.enter()
@@ -218,7 +234,7 @@ def test_success_brings_the_limit_back_and_never_beyond(clock: Clock) -> None:
 
 def test_a_pause_is_kept_by_those_who_already_wait_for_a_shorter_one(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(1), clock)
+        visits = Visits(CallGate(1), clock)
         visits.gate.throttle(1.0)
         task = asyncio.create_task(visits.go("waiting"))
         await asyncio.sleep(0.5)
@@ -235,7 +251,7 @@ def test_a_pause_is_kept_by_those_who_already_wait_for_a_shorter_one(clock: Cloc
 
 def test_requests_go_evenly_once_the_first_second_is_used_up(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(100, requests_per_minute=120), clock)
+        visits = Visits(CallGate(100, requests_per_minute=120), clock)
         await asyncio.gather(*(visits.go(index, stay_s=0.0) for index in range(8)))
         assert visits.times == [0, 0, 0.5, 1, 1.5, 2, 2.5, 3]
 
@@ -244,7 +260,7 @@ def test_requests_go_evenly_once_the_first_second_is_used_up(clock: Clock) -> No
 
 def test_less_than_one_request_a_second_still_goes(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(100, requests_per_minute=6), clock)
+        visits = Visits(CallGate(100, requests_per_minute=6), clock)
         await asyncio.gather(*(visits.go(index, stay_s=0.0) for index in range(3)))
         assert visits.times == [0, 10, 20]
 
@@ -253,7 +269,7 @@ def test_less_than_one_request_a_second_still_goes(clock: Clock) -> None:
 
 def test_no_more_requests_go_in_a_minute_than_allowed_after_a_long_rest(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(1000, requests_per_minute=60), clock)
+        visits = Visits(CallGate(1000, requests_per_minute=60), clock)
         await asyncio.sleep(3600)
         await asyncio.gather(*(visits.go(index, stay_s=0.0) for index in range(100)))
         moments = [moment for _, moment in visits.entered]
@@ -264,7 +280,7 @@ def test_no_more_requests_go_in_a_minute_than_allowed_after_a_long_rest(clock: C
 
 def test_tokens_are_counted_as_expected_and_corrected_by_what_it_was(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(100, tokens_per_minute=6000), clock)  # a hundred a second
+        visits = Visits(CallGate(100, tokens_per_minute=6000), clock)  # a hundred a second
         await visits.go("a", 0.0, tokens=100)
         await visits.go("b", 0.0, tokens=50)
         visits.gate.correct(150)  # b took 200 in fact
@@ -279,7 +295,7 @@ def test_tokens_are_counted_as_expected_and_corrected_by_what_it_was(clock: Cloc
 
 def test_a_question_larger_than_the_rate_goes_and_is_owed(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(100, tokens_per_minute=6000), clock)
+        visits = Visits(CallGate(100, tokens_per_minute=6000), clock)
         await asyncio.gather(visits.go("huge", 0.0, tokens=1000), visits.go("small", 0.0, tokens=1))
         assert visits.times == [0, 9.01]
 
@@ -288,7 +304,7 @@ def test_a_question_larger_than_the_rate_goes_and_is_owed(clock: Clock) -> None:
 
 def test_when_a_large_question_is_taken_back_the_small_one_behind_it_goes(clock: Clock) -> None:
     async def scenario() -> None:
-        visits = Visits(Gate(100, tokens_per_minute=6000), clock)
+        visits = Visits(CallGate(100, tokens_per_minute=6000), clock)
         await visits.go("first", 0.0, tokens=90)
         large, small = (asyncio.create_task(visits.go(tokens, 0.0, tokens)) for tokens in (100.0, 5.0))
         await asyncio.sleep(0.1)
@@ -305,7 +321,7 @@ def test_when_a_large_question_is_taken_back_the_small_one_behind_it_goes(clock:
 
 def test_an_owner_who_has_none_inside_need_not_wait_for_one_who_has_all(clock: Clock) -> None:
     async def scenario() -> None:
-        gate = Gate(4, spare=1)
+        gate = CallGate(4, spare=1)
         entered: list[str] = []
 
         async def go(owner: str, stay_s: float) -> None:
@@ -326,7 +342,7 @@ def test_an_owner_who_has_none_inside_need_not_wait_for_one_who_has_all(clock: C
 
 def test_owners_take_turns_at_a_rate(clock: Clock) -> None:
     async def scenario() -> None:
-        gate = Gate(100, requests_per_minute=60)
+        gate = CallGate(100, requests_per_minute=60)
         entered: list[str] = []
 
         async def go(owner: str) -> None:

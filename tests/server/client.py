@@ -44,10 +44,15 @@ class Answer(NamedTuple):
 
 
 class Server:
-    """One server process with a home of its own."""
+    """One server process with a home of its own. `enter`: the command that starts it, for one inside a namespace."""
 
     def __init__(
-        self, home: Path, env: Mapping[str, str] | None = None, args: Sequence[str] = (), cold: bool = False
+        self,
+        home: Path,
+        env: Mapping[str, str] | None = None,
+        args: Sequence[str] = (),
+        cold: bool = False,
+        enter: Sequence[str] = (),
     ) -> None:
         self.home = home
         self.stderr = home.parent / f"{home.name}.log"
@@ -58,6 +63,7 @@ class Server:
                 env={"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(home), **(env or {})},
                 stderr=log,
                 cold=cold,
+                enter=enter,
             )
         assert self.process.stdout is not None
         # A start that hangs must not hang the tests.

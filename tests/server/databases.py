@@ -1,6 +1,6 @@
 """Servers on both databases, whose models are the house's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -21,9 +21,9 @@ class Api(Server):
 
 
 @contextmanager
-def serving(request: pytest.FixtureRequest, kind: str) -> Iterator[Api]:
-    """The test's module must have the fixture `postgres`."""
-    environment: dict[str, str] = {}
+def serving(request: pytest.FixtureRequest, kind: str, settings: Mapping[str, str] | None = None) -> Iterator[Api]:
+    """The test's module must have the fixture `postgres`. `settings`: more of the server's environment."""
+    environment = dict(settings or {})
     if kind == "postgresql":
         postgres = request.getfixturevalue("postgres")
         assert isinstance(postgres, Postgres)

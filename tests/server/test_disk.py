@@ -1,26 +1,30 @@
 """A server whose disk fills: it says so, leaves nothing lying about, and goes on once there is room."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.disk import no_room, small_disk
+from tests.postgres import Postgres
 from tests.server.client import EXACT, Server, form, wait_for
+from tests.store.conftest import MIGRATED, postgres
+
+__all__ = ["postgres"]
 
 CONFIG = {"type": "custom", "item_schema": {"type": "object"}, "include_sample_schema": True}
+WHERE_ROWS_LIE_MB = 20
 ROWS = [{"item": {"answer": str(at)}, "sample": {"output_text": str(at)}} for at in range(50)]
 
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Server]:
     """A server with all it has on a small disk, but for its log."""
-    with small_disk(folder, 12) as mounted:
-        if not mounted:
-            pytest.skip("we may not mount a small disk")
-        server = Server(folder)
+    with small_disk(folder, 12) as disk:
+        server = Server(folder, enter=disk.enter)
+        server.home = disk.path
         try:
             yield server
         finally:
@@ -42,11 +46,11 @@ def descriptors(server: Server) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
-def new_run(server: Server) -> tuple[str, Any]:
+def new_run(server: Server, rows: Sequence[dict[str, Any]] = ROWS) -> tuple[str, Any]:
     made = server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [EXACT]})
     assert made.status == 201
     where = f"/v1/evals/{made.json()['id']}/runs"
-    source = {"type": "jsonl", "source": {"type": "file_content", "content": ROWS}}
+    source = {"type": "jsonl", "source": {"type": "file_content", "content": rows}}
     return where, server.post(where, {"data_source": source})
 
 
@@ -107,3 +111,61 @@ def test_runs_that_meet_a_full_disk_at_any_moment_all_complete(server: Server) -
     for path in paths:
         wait_for(lambda path=path: is_completed(server, path), 60)  # type: ignore[misc]
         assert server.get(path).json()["result_counts"]["passed"] == len(ROWS)
+
+
+class OnPostgresql(NamedTuple):
+    server: Server
+    disk: Path
+    """Where the database's tables lie; files lie elsewhere."""
+
+
+@pytest.fixture
+def on_postgresql(tmp_path: Path, postgres: Postgres) -> Iterator[OnPostgresql]:
+    with small_disk(postgres.folder / f"small-{tmp_path.name}", WHERE_ROWS_LIE_MB) as disk:
+        if disk.enter:
+            pytest.skip("PostgreSQL refuses to run as the root of a namespace, where the small disk is")
+        with postgres.tablespace(disk.folder) as tablespace:
+            server = Server(tmp_path / "home", {"FAIRMARK_DB": postgres.new_database(MIGRATED, tablespace)})
+            try:
+                yield OnPostgresql(server, disk.folder)
+            finally:
+                server.stop()
+    assert "Traceback" not in server.stderr.read_text()
+
+
+def test_a_full_disk_of_postgresql_refuses_uploads_and_turns_ready_red_until_there_is_room(
+    on_postgresql: OnPostgresql,
+) -> None:
+    server, disk = on_postgresql
+    large = {**EXACT, "input": "".join(map(str, range(300_000)))}  # it needs pages of its own
+    uploads = [server.upload(b"{}\n")]
+    with no_room(disk):
+        answer = server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [large]})
+        assert (answer.status, answer.error["code"]) == (507, "disk_full")
+        while uploads[-1].status == 200:  # what is left of a page
+            uploads.append(server.upload(b"{}\n"))
+            answer = server.get("/readyz")
+            assert (answer.status, answer.error["code"]) == (503, "disk_full")
+        assert (uploads[-1].status, uploads[-1].error["code"]) == (507, "disk_full")
+        assert len(files(server)) == len(uploads) - 1 > 1
+        answer = server.get("/readyz")
+        assert (answer.status, answer.error["code"]) == (503, "disk_full")
+    assert server.get("/readyz").status == 200
+    assert server.upload(b"{}\n").status == 200
+    assert server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [large]}).status == 201
+
+
+def test_runs_that_meet_a_full_disk_of_postgresql_at_any_moment_all_complete(on_postgresql: OnPostgresql) -> None:
+    server, disk = on_postgresql
+    rows = [{"item": {"answer": f"{at}" * 100}, "sample": {"output_text": f"{at}" * 100}} for at in range(300)]
+    paths = []
+    for _ in range(8):
+        where, created = new_run(server, rows)
+        assert created.status == 201
+        with no_room(disk):  # from some moment of the run's beginning on
+            server.get("/readyz")
+        paths.append(f"{where}/{created.json()['id']}")
+    for path in paths:
+        wait_for(lambda path=path: is_completed(server, path), 60)  # type: ignore[misc]
+        assert server.get(path).json()["result_counts"]["passed"] == len(rows)
+    assert server.get("/readyz").status == 200

@@ -1,9 +1,10 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.client import EXACT, Answer
+from tests.server.client import EXACT, Answer, Server
 from tests.server.databases import DATABASES, Api, serving
 from tests.store.conftest import postgres  # noqa: F401  # a fixture
 
@@ -261,3 +262,22 @@ def test_lists_are_paged_in_both_orders_and_by_update(api: Api) -> None:
 def test_a_wrong_query_is_refused(api: Api, query: str, param: str) -> None:
     answer = api.get(f"/v1/evals?{query}")
     assert (answer.status, answer.error["param"]) == (400, param)
+
+
+def test_judges_that_are_gone_are_told_when_the_eval_is_created_and_only_then(tmp_path: Path) -> None:
+    judge = {"type": "score_model", "name": "judge", "range": [0, 1], "input": [{"role": "user", "content": "Good?"}]}
+    server = Server(tmp_path / "home")
+    try:
+        criteria = [EXACT, {**judge, "model": "o3-mini"}, {"type": "registered", "key": "kept"}]
+        kept = {**judge, "model": "gpt-4", "pass_threshold": 0.5}
+        assert server.post("/v1/graders", {"key": "kept", "grader": kept}).status == 201
+        answer = server.post("/v1/evals", {**NEW, "testing_criteria": criteria})
+        assert answer.status == 201, answer.body
+        first, second = answer.json()["warnings"]
+        assert first.startswith('testing_criteria[1].model: "o3-mini": OpenAI ended it on 2026-10-23')
+        assert "gpt-5.6-sol" in first
+        assert second.startswith('testing_criteria[2].model: "gpt-4": OpenAI ended it')
+        assert "warnings" not in server.get(f"/v1/evals/{answer.json()['id']}").json()
+        assert "warnings" not in server.post("/v1/evals", NEW).json()
+    finally:
+        server.stop()

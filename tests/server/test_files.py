@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairmark.serving.upload import base_name
-from tests.server.client import Server, form, wait_for
+from tests.server.client import EXACT, Server, form, wait_for
 from tests.server.conftest import Start
 
 CONTENT = b'{"item": {"a": "\xc3\xa9"}}\r\n\x00\xff not even text\n--fairmark-test-boundar\r\n'
@@ -151,22 +150,6 @@ def test_the_fields_may_come_in_any_order(server: Server) -> None:
     assert (file["filename"], file["purpose"], file["bytes"]) == ("first.jsonl", "fine-tune", 3)
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("../../etc/passwd", "passwd"),
-        ("C:\\\\Windows\\\\win.ini", "win.ini"),
-        ("/", "file"),
-        ("..", "file"),
-        ("a\tb\x00.jsonl", "ab.jsonl"),
-        ("été 日本.jsonl", "été 日本.jsonl"),
-        ("x" * 500, "x" * 255),
-    ],
-)
-def test_a_filename_is_only_a_name(given: str, kept: str) -> None:
-    assert base_name(given) == kept
-
-
 def test_tricks_in_a_filename_reach_no_other_place(server: Server) -> None:
     file = server.upload(b"{}\n", "../../../escaped.jsonl").json()
     assert file["filename"] == "escaped.jsonl"
@@ -233,3 +216,16 @@ def test_names_that_a_database_refuses_are_kept(server: Server) -> None:
     file = server.upload(b"{}\n", 'quote" and emoji 😀.jsonl'.replace('"', "%22")).json()
     assert server.get(f"/v1/files/{file['id']}").json()["filename"] == file["filename"]
     assert json.dumps(file)
+
+
+def test_a_file_whose_content_lies_at_another_server_is_told(server: Server) -> None:
+    file = server.upload(b'{"item": {}}\n').json()
+    (server.home / "files" / file["id"]).unlink()
+    answer = server.get(f"/v1/files/{file['id']}/content")
+    assert (answer.status, answer.error["code"]) == (404, "file_not_here")
+    new = {"data_source_config": {"type": "custom", "item_schema": {}}, "testing_criteria": [EXACT]}
+    where = f"/v1/evals/{server.post('/v1/evals', new).json()['id']}/runs"
+    source = {"type": "jsonl", "source": {"type": "file_id", "id": file["id"]}}
+    answer = server.post(where, {"data_source": source})
+    assert (answer.status, answer.error["code"]) == (400, "file_not_here")
+    assert answer.error["message"].startswith("data_source.source.id: its content is not on this server: it was ")

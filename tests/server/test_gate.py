@@ -12,8 +12,14 @@ from typing import Any
 
 import pytest
 
-from fairmark.server.gate import canonical
-from fairmark.store import Store
+from fairmark.evals.engine import Engine
+from fairmark.refusals import disk_full
+from fairmark.server.gate import Gate, canonical
+from fairmark.serving.access import Access
+from fairmark.serving.wire import State
+from fairmark.settings import Settings
+from fairmark.store import DiskFull, Store, StoreUnavailable
+from fairmark.web.site import Site
 from tests.server.client import RUN, Server, run_body, wait_for
 from tests.server.conftest import Start
 
@@ -414,3 +420,52 @@ def test_the_log_tells_of_failures_and_not_of_what_went_well(start: Start) -> No
     assert told["request_id"] == bad.headers["x-request-id"]
     assert (told["level"], told["method"], told["path"], told["status"]) == ("info", "GET", "/v1/nothing", 404)
     assert good.headers["x-request-id"] not in server.stderr.read_text()
+
+
+# What the log tells
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (DiskFull("no room"), 507, [("ERROR", "disk full", "no room")]),
+        (StoreUnavailable("locked"), 503, [("WARNING", "store unavailable", "locked")]),
+        (disk_full(503), 503, []),  # whoever raises an answer has told what is to be told
+        (KeyError("x"), 500, [("ERROR", "request failed", None)]),
+    ],
+)
+def test_what_is_no_fault_of_the_request_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, error: Exception, status: int, told: list[Any]
+) -> None:
+    async def fail(scope: Any, receive: Any, send: Any) -> None:
+        raise error
+
+    async def ask() -> list[dict[str, Any]]:
+        sent: list[dict[str, Any]] = []
+        store = await Store.open(None, tmp_path)
+        try:
+            state = State(store, Engine(store), Settings(home=tmp_path))
+            gate = Gate(fail, {}, (), state, Access(store.keys, store.sessions, True, 0, state.wrong_keys), Site())
+            scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": "/v1/evals", "headers": []}
+            await gate(scope, _nothing, _into(sent))
+        finally:
+            await store.close()
+        return sent
+
+    caplog.set_level("WARNING", "fairmark.server")
+    sent = asyncio.run(ask())
+    assert sent[0]["status"] == status
+    events = [record for record in caplog.records if record.getMessage() != "request"]
+    reasons = [getattr(record, "fields", {}).get("reason") for record in events]
+    assert [(record.levelname, record.getMessage(), why) for record, why in zip(events, reasons, strict=True)] == told
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _into(sent: list[dict[str, Any]]) -> Any:
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    return send

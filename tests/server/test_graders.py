@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 
 from fairmark import errors
-from fairmark.parse import parse
-from fairmark.result import Grade, Result
-from fairmark.serving.results import Encoder, wire_form
 from tests.server.client import EXACT, RUN, VALIDATE, Server, run_body, wait_for
 
 SIMILAR = {
@@ -19,7 +16,9 @@ SIMILAR = {
     "reference": "{{item.answer}}",
     "evaluation_metric": "fuzzy_match",
 }
+
 MULTI = {"type": "multi", "graders": {"a": EXACT, "b": SIMILAR}, "calculate_output": "(a + b) / 2"}
+
 PYTHON = {"type": "python", "source": "def grade(sample, item):\n    return 0.25\n"}
 
 
@@ -157,9 +156,6 @@ def test_validate_says_that_an_invalid_grader_is_not_valid(server: Server) -> No
     answer = server.post(VALIDATE, {"grader": {**PYTHON, "source": "def grade(:"}})
     assert (answer.status, answer.json()["valid"]) == (400, False)
     assert answer.error["param"] == "grader.source"
-
-
-# Rewards
 
 
 def rows(count: int) -> list[dict[str, Any]]:
@@ -307,20 +303,61 @@ def test_long_rows_among_short_ones_are_graded_in_their_place(server: Server) ->
     assert [result["reward"] for result in found] == [1.0, 1.0, 0.0, 1.0]
 
 
-# The quick way to write a result
+LONG_LIST = [{"a": number, "b": ["x"]} for number in range(30_000)]
+IN_LONG = {**EXACT, "input": "{{sample.output_text}}", "reference": "{{item.list[29999].a}}"}
+CODE = {"type": "python", "source": "def grade(sample, item):\n    return item['list'][-1]['a'] / len(item['list'])\n"}
 
 
 @pytest.mark.parametrize(
-    "grader", [EXACT, SIMILAR, {**SIMILAR, "pass_threshold": 0.5}, {**EXACT, "name": 'a "b"\n\0é'}], ids=str
+    ("grader", "reward"), [(IN_LONG, 1.0), (CODE, 0.99997), ({**MULTI, "graders": {"a": IN_LONG, "b": CODE}}, 0.99998)]
 )
-@pytest.mark.parametrize("reward", [0.0, 1.0, 0.5, 1 / 3, 1e-7, -2.5e20, 7, float("nan")])
-def test_the_quick_way_to_write_a_result_writes_what_the_long_one_does(grader: dict[str, Any], reward: float) -> None:
-    spec = parse(grader)
-    for grade in (Grade(reward), Grade(reward, {"a": 1.0}), Grade(reward, error="no"), Grade(reward, skipped="no")):
-        for warnings in ((), ("careful",)):
-            result = Result(spec, grade, 1.25e-06, warnings)
-            expected = wire_form(result) if reward == reward else {**wire_form(result), "reward": None, "score": None}
-            assert json.loads(Encoder(spec).encode(result)) == json.loads(json.dumps(expected))
+def test_a_long_item_is_graded_as_a_short_one_is(server: Server, grader: dict[str, Any], reward: float) -> None:
+    long = {"answer": "29999", "list": LONG_LIST}
+    for body in (
+        {"grader": grader, "model_sample": "29999", "item": long},
+        {"reference_answer": "29999", "item": long, "grader": grader, "model_sample": {"output_text": "29999"}},
+    ):
+        result = server.post(RUN, body).json()
+        assert (result["status"], result["error"]) == ("graded", None)
+        assert result["reward"] == pytest.approx(reward, abs=1e-5)
+    short = {"item": {"list": LONG_LIST[-1:] * 30_000}, "sample": "29999"}
+    given = [short, {"item": long, "sample": "29999"}, {"item": long, "sample": "1"}, short, {"item": 1}, "none"]
+    found = server.post("/v1/rewards", {"rows": given, "grader": grader}).json()["rewards"]
+    assert [result["status"] for result in found] == ["graded"] * 4 + ["error"] * 2
+    assert [found[place]["reward"] for place in (0, 1, 3)] == pytest.approx([reward] * 3, abs=1e-4)
+    if grader is IN_LONG:
+        assert found[2]["reward"] == 0.0
+
+
+LONG_BODIES = {
+    RUN: {"grader": EXACT, "model_sample": "x", "item": {"list": LONG_LIST}},
+    "/v1/rewards": {"grader": EXACT, "rows": [{"item": {"list": LONG_LIST}, "sample": "x"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "code", "param"),
+    [
+        (RUN, '"b": ["x"]}]', '"b": ["x"}]', "invalid_json", None),
+        ("/v1/rewards", '"b": ["x"]}]', '"b": ["x"}]', "invalid_json", None),
+        (RUN, '["x"]', '["\xff"]', "invalid_json", None),
+        ("/v1/rewards", '["x"]', '["\xff"]', "invalid_json", None),
+        (RUN, '"grader"', '"greder"', "missing_required_parameter", "grader"),
+        ("/v1/rewards", '"grader"', '"greder"', "missing_required_parameter", "grader"),
+        (RUN, '"model_sample"', '"sample"', "missing_required_parameter", "model_sample"),
+        ("/v1/rewards", '"rows"', '"row"', "missing_required_parameter", "rows"),
+        (RUN, '{"list": ', '["list", ', "invalid_json", None),
+        (RUN, '"x", "item": {"list"', '7, "item": {"list"', "invalid_type", "model_sample"),
+        ("/v1/rewards", '"rows"', '"stream": 1, "rows"', "invalid_type", "stream"),
+    ],
+)
+def test_what_is_wrong_with_a_long_body_is_told_as_of_a_short_one(
+    server: Server, path: str, old: str, new: str, code: str, param: str | None
+) -> None:
+    body = json.dumps(LONG_BODIES[path]).replace(old, new).encode("latin-1")
+    assert len(body) > 500_000
+    answer = server.request("POST", path, body=body, headers={"content-type": "application/json"})
+    assert (answer.status, answer.error["code"], answer.error["param"]) == (400, code, param)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://8.8.8.8", "http://example.invalid/reward"])

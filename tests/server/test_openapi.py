@@ -1,20 +1,16 @@
 """The OpenAPI document and the page that shows it."""
 
 import re
-from typing import Any
 
-from fairmark.graders import KINDS
 from fairmark.server.openapi import document
 from fairmark.server.routes import HOT, OPERATIONS
 from fairmark.server.schemas import EXAMPLES
-from tests.server.client import Server
+from tests.completions.provider import Provider, environment
+from tests.judges.faults import FaultServer
+from tests.server.client import Server, wait_for
+from tests.server.conftest import Start
 
-
-def references(value: Any) -> set[str]:
-    if isinstance(value, dict):
-        own = {value["$ref"]} if "$ref" in value else set()
-        return own.union(*(references(each) for each in value.values()))
-    return set().union(*(references(each) for each in value)) if isinstance(value, list) else set()
+ROW = b'{"messages": [{"role": "user", "content": "?"}], "answer": "Paris"}'
 
 
 def test_every_route_is_in_the_document(server: Server) -> None:
@@ -25,60 +21,46 @@ def test_every_route_is_in_the_document(server: Server) -> None:
     assert told == expected | {(each.path, "POST") for each in HOT}
 
 
-def test_what_the_document_refers_to_is_in_it_and_nothing_is_there_in_vain() -> None:
-    schemas = {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
-    assert references(document()) == schemas
+def test_every_body_has_an_example_that_is_taken(start: Start) -> None:
+    with FaultServer() as model:
+        model.always(Provider())
+        _take_examples(start(env=environment(model)))
 
 
-def test_every_operation_has_its_own_id_and_tells_its_path_parameters() -> None:
-    seen = set()
-    for path, methods in document()["paths"].items():
-        for operation in methods.values():
-            assert operation["operationId"] not in seen
-            seen.add(operation["operationId"])
-            told = {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
-            assert told == set(re.findall(r"\{(\w+)\}", path))
-
-
-def test_every_body_has_an_example_that_is_taken(server: Server) -> None:
+def _take_examples(server: Server) -> None:
     made = server.post("/v1/evals", EXAMPLES["NewEval"]).json()
+    file = server.upload(ROW, purpose="fine-tune").json()
+    assert server.post("/v1/chat/completions", EXAMPLES["ChatRequest"]).json()["id"] == "chatcmpl-0001"
+    runs = f"/v1/evals/{made['id']}/runs"
+    server.post(runs, EXAMPLES["NewRun"])
+    run = server.post(runs, EXAMPLES["NewRun"]).json()["id"]
+    wait_for(lambda: all(each["status"] == "completed" for each in server.get(runs).json()["data"]))
+    job, lease = _take_job(server, file["id"])
     for path, methods in document()["paths"].items():
         for method, operation in methods.items():
             content = operation.get("requestBody", {}).get("content", {})
             if "application/json" in content:
                 place = path.replace("{eval_id}", made["id"]).replace("{key}", "editors")
-                answer = server.request(method.upper(), place, content["application/json"]["example"])
+                place = place.replace("{run_id}", run).replace("{fine_tuning_job_id}", job)
+                place = place.replace("{chat_completion_id}", "chatcmpl-0001")
+                example = content["application/json"]["example"]
+                example = {**example, "training_file": file["id"]} if "training_file" in example else example
+                example = {**example, "lease": lease} if "lease" in example else example
+                example = {**example, "eval_id": made["id"]} if "eval_id" in example else example
+                example = {**example, "run_id": run} if "run_id" in example else example
+                answer = server.request(method.upper(), place, example)
                 assert answer.status in (200, 201), answer.body
 
 
-def test_a_grader_is_described_by_the_types_of_its_fields() -> None:
-    found = {each["title"]: each for each in document()["components"]["schemas"]["Grader"]["oneOf"]}
-    assert list(found) == [*KINDS, "registered"]
-    check = found["string_check"]
-    assert check["required"] == ["type", "input", "reference", "operation"]
-    assert check["properties"]["operation"] == {"enum": ["eq", "ne", "like", "ilike", "neq"]}
-    assert check["properties"]["input"] == {"type": "string"}
-    judge = found["label_model"]["properties"]
-    assert judge["labels"] == {"type": "array", "items": {"type": "string"}}
-    assert judge["guard"] == {"type": "boolean"}
-    assert judge["input"]["items"] == {"$ref": "#/components/schemas/Message"}
-
-
-def test_every_operation_tells_each_status_that_it_may_answer() -> None:
-    told = {
-        (path, method): " ".join(operation["responses"])
-        for path, methods in document()["paths"].items()
-        for method, operation in methods.items()
-    }
-    assert told["/healthz", "get"] == "200"
-    assert told["/readyz", "get"] == "200 503"
-    assert told["/v1/models", "get"] == "200 401 403 429 503"
-    assert told["/v1/evals", "get"] == "200 400 401 403 429 503"
-    assert told["/v1/evals", "post"] == "201 400 401 403 408 413 429 503 507"
-    assert told["/v1/evals/{eval_id}/runs/{run_id}/cancel", "post"] == "200 401 403 404 408 413 429 503 507"
-    assert told["/v1/rewards", "post"] == "200 400 401 403 409 408 413 429 503 507"
-    assert told["/v1/graders/{key}", "patch"] == "200 400 401 403 404 409 423 408 413 429 503 507"
-    assert told["/v1/graders/{key}", "delete"] == "200 401 403 404 423 429 503 507"
+def _take_job(server: Server, file: str) -> tuple[str, str]:
+    """A job that a worker has, and its lease."""
+    take, worker = "/v1/fine_tuning/workers/take", EXAMPLES["FineTuningWorker"]
+    assert server.post(take, worker).json()["job"] is None
+    job: str = server.post("/v1/fine_tuning/jobs", {**EXAMPLES["NewFineTuningJob"], "training_file": file}).json()["id"]
+    wait_for(lambda: server.get(f"/v1/fine_tuning/jobs/{job}").json()["status"] == "queued")
+    taken = server.post(take, worker).json()
+    assert taken["job"]["id"] == job
+    return job, taken["lease"]
 
 
 def test_the_docs_page_needs_nothing_from_outside(server: Server) -> None:

@@ -85,6 +85,7 @@ def items(api: Api, where: str, run: dict[str, Any], query: str = "limit=100") -
         after = f"&after={page['data'][-1]['id']}"
 
 
+@pytest.mark.on_both
 def test_a_run_is_queued_worked_off_and_read(api: Api) -> None:
     where = new_eval(api, EXACT, {**EXACT, "operation": "ne"})
     source = inline(*numbered(3))
@@ -157,9 +158,9 @@ WEB = {"sampling_params": {"tools": [{"type": "web_search"}]}}
         ({"data_source": {**BY_FILE, "source": NO_ID}}, "data_source.source.id", "file_not_found"),
         ({"data_source": {**BY_FILE, "source": NO_ROWS}}, "data_source.source.content", "invalid_value"),
         ({"data_source": {**BY_FILE, "source": BAD_ROW}}, "data_source.source.content[1]", "invalid_value"),
-        ({"data_source": {**SAMPLED, "source": STORED}}, "data_source.source.type", "unsupported_source"),
-        ({"data_source": {**RESPONSES, "source": LOGGED}}, "data_source.source.type", "unsupported_source"),
-        ({"data_source": RESPONSES | WEB}, "data_source.sampling_params.tools[0].type", "unsupported_tool"),
+        ({"data_source": {**SAMPLED, "source": STORED}}, "data_source.source", "no_rows"),
+        ({"data_source": {**RESPONSES, "source": LOGGED}}, "data_source.source", "no_rows"),
+        ({"data_source": SAMPLED | WEB}, "data_source.sampling_params.tools[0].type", "unsupported_tool"),
         ({"data_source": inline(), "name": []}, "name", "invalid_type"),
         ({"data_source": inline(), "metadata": {"a": None}}, "metadata.a", "invalid_type"),
         ({"data_source": inline(), "budget": 5}, "budget", "invalid_type"),
@@ -238,6 +239,7 @@ def test_cancelling_a_run_that_has_ended_changes_nothing(api: Api) -> None:
     assert (answer.status, answer.json()) == (200, done)
 
 
+@pytest.mark.on_both
 def test_a_deleted_run_is_gone_while_it_is_worked_off_too(api: Api) -> None:
     where = new_eval(api, JUDGE)
     run = post(api, where, inline({"item": {"a": "HANG"}}))
@@ -328,7 +330,13 @@ def test_the_items_in_front_of_one_are_listed_in_the_same_order(api: Api) -> Non
 
 @pytest.mark.parametrize(
     ("query", "param"),
-    [("status=good", "status"), ("after=x", "after"), ("before=x", "before"), ("limit=101", "limit")],
+    [
+        ("status=good", "status"),
+        ("split=yes", "split"),
+        ("after=x", "after"),
+        ("before=x", "before"),
+        ("limit=101", "limit"),
+    ],
 )
 def test_a_wrong_query_for_items_is_refused(api: Api, query: str, param: str) -> None:
     where = new_eval(api)
@@ -336,6 +344,28 @@ def test_a_wrong_query_for_items_is_refused(api: Api, query: str, param: str) ->
     assert (answer.status, answer.error["param"]) == (400, param)
 
 
+@pytest.mark.on_both
+def test_items_on_which_judges_split_tell_who_differed_and_are_listed_alone(api: Api) -> None:
+    asked = [{"role": "user", "content": "How good is {{ sample.output_text }}?"}]
+    jury = {"type": "score_model", "name": "jury", "model": "judge", "panel": ["critic"], "input": asked}
+    where = new_eval(api, jury)
+    said = ["BAD", "fine", "GOOD", "odd", "so so"]
+    run = post(api, where, inline(*({"item": {}, "sample": {"output_text": text}} for text in said)))
+    wait(api, where, run)
+    found = items(api, where, run, "split=true&limit=2")
+    assert [item["datasource_item_id"] for item in found] == [1, 3, 4]
+    spread, judgements = found[0]["results"][0]["spread"], found[0]["results"][0]["judgements"]
+    assert (spread["models"], spread["verdicts"]) == (["judge", "critic"], [1, 0])
+    assert (spread["split"], spread["dissent"]) == (True, ["critic"])  # the mean of 0.5 passes
+    assert [(judgement["model"], judgement["result"]) for judgement in judgements] == [("judge", 1), ("critic", 0)]
+    last = items(api, where, run, "split=true&limit=1&order=desc&status=pass")
+    assert [item["datasource_item_id"] for item in last] == [4, 3, 1]
+    before = api.get(f"{where}/runs/{run['id']}/output_items?split=true&limit=1&before={found[2]['id']}").json()
+    assert ([item["datasource_item_id"] for item in before["data"]], before["has_more"]) == ([3], True)
+    assert items(api, where, run, "split=true&status=fail") == []
+
+
+@pytest.mark.on_both
 def test_paging_while_the_run_goes_on_shows_no_item_twice_and_cursors_stay(api: Api) -> None:
     where = new_eval(api, SLOW)
     run = post(api, where, inline(*numbered(1500)))
@@ -363,18 +393,18 @@ def test_half_an_emoji_in_a_row_comes_back_in_the_run_and_its_item(api: Api) -> 
     assert (item["status"], item["datasource_item"]) == ("pass", {"answer": "half \ud83d"})
 
 
-def test_a_run_whose_file_is_deleted_before_it_begins_fails_and_says_so(api: Api) -> None:
-    blocking = [new_eval(api, JUDGE) for _ in range(8)]
-    held = [(where, post(api, where, inline({"item": {"a": "HANG"}}))) for where in blocking]
-    for where, run in held:
-        wait_for(partial(has_status, api, where, run, "in_progress"))
-    where = new_eval(api)
-    file = api.upload(b'{"answer": "x"}\n').json()
-    run = post(api, where, by_id(file))
-    api.request("DELETE", f"/v1/files/{file['id']}")
-    for each, other in held:
-        api.post(f"{each}/runs/{other['id']}/cancel", None)
-    failed = wait(api, where, run)
+def test_a_run_whose_file_is_deleted_before_it_begins_fails_and_says_so(request: pytest.FixtureRequest) -> None:
+    with serving(request, "sqlite", {"FAIRMARK_RUNS_AT_ONCE": "1"}) as api:
+        busy = new_eval(api, JUDGE)
+        hanging = post(api, busy, inline({"item": {"a": "HANG"}}))
+        wait_for(partial(has_status, api, busy, hanging, "in_progress"))
+        where = new_eval(api)
+        file = api.upload(b'{"answer": "x"}\n').json()
+        run = post(api, where, by_id(file))
+        api.request("DELETE", f"/v1/files/{file['id']}")
+        assert has_status(api, where, run, "queued")
+        api.post(f"{busy}/runs/{hanging['id']}/cancel", None)
+        failed = wait(api, where, run)
     assert (failed["status"], failed["error"]["code"]) == ("failed", "file_not_found")
     assert file["id"] in failed["error"]["message"]
 
@@ -382,6 +412,7 @@ def test_a_run_whose_file_is_deleted_before_it_begins_fails_and_says_so(api: Api
 # Faults: the store cannot be reached for a while, under a server that goes on running.
 
 
+@pytest.mark.on_both
 def test_requests_say_503_while_the_store_is_away_and_the_run_goes_on_by_itself_after(
     request: pytest.FixtureRequest, api: Api
 ) -> None:
@@ -446,3 +477,28 @@ def test_creating_and_polling_go_on_while_a_big_run_is_worked_off(api: Api) -> N
     assert wait(api, where, run)["result_counts"] == {
         "total": 20_000, "passed": 10_000, "failed": 10_000, "errored": 0, "skipped": 0
     }  # fmt: skip
+
+
+def test_a_run_of_many_rows_in_its_request_is_the_same_as_one_of_few(api: Api) -> None:
+    """So many that they are looked through in turns, and never all in memory."""
+    where, rows = new_eval(api), numbered(9_000)
+    run = post(api, where, inline(*rows), name="many")
+    assert run["data_source"]["source"]["content"] == rows
+    wait_for(lambda: poll(api, where, run)["status"] not in ("queued", "in_progress"))
+    done = poll(api, where, run)
+    assert (done["status"], done["result_counts"]["passed"], done["result_counts"]["failed"]) == (
+        "completed",
+        4_500,
+        4_500,
+    )
+    assert done["data_source"]["source"]["content"] == rows
+
+
+@pytest.mark.parametrize(
+    ("row", "where_told"),
+    [(b'{"itme": {}}', "data_source.source.content[9000]"), (b'{"item": {"a": nan}}', "data_source.source.content")],
+)
+def test_a_wrong_row_among_many_is_refused_with_its_place(api: Api, row: bytes, where_told: str) -> None:
+    body = json.dumps({"data_source": inline(*numbered(9_000))}).encode().replace(b"]}}", b", " + row + b"]}}")
+    refused = api.request("POST", f"{new_eval(api)}/runs", body=body)
+    assert (refused.status, refused.error["param"]) == (400, where_told), refused.error

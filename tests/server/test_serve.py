@@ -4,13 +4,14 @@ import concurrent.futures
 import json
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from fairmark.sandbox import images
-from fairmark.server.serve import what_graders_lack
-from tests.sandbox.test_images import ready
+from fairmark.server.serve import SWITCH_S, run_loop, what_graders_lack
+from tests.sandbox.tiny import ready
 from tests.server.client import RUN, Server, run_body, wait_for
 from tests.server.conftest import Start
 
@@ -45,10 +46,11 @@ def test_what_was_stored_is_there_after_the_next_start(start: Start) -> None:
 
 
 def test_a_grader_that_breaks_the_server_would_be_a_500_that_nobody_retries(start: Start) -> None:
-    """The only way to see one: take away what the server holds."""
+    """The only way to see one: put something else in the place of what the server holds."""
     server = start()
     file_id = server.upload(b"{}\n").json()["id"]
     (server.home / "files" / file_id).unlink()
+    (server.home / "files" / file_id).mkdir()
     answer = server.get(f"/v1/files/{file_id}/content")
     assert (answer.status, answer.error["code"]) == (500, "internal_error")
     assert answer.headers["x-should-retry"] == "false"
@@ -59,6 +61,7 @@ def test_a_grader_that_breaks_the_server_would_be_a_500_that_nobody_retries(star
     assert told["request_id"] == answer.headers["x-request-id"]
 
 
+@pytest.mark.thorough
 def test_memory_stays_flat_over_many_requests(start: Start) -> None:
     server = start()
     rows = [{"item": {"answer": str(index), "text": "x" * 500}, "sample": str(index)} for index in range(5000)]
@@ -81,7 +84,18 @@ def test_whoever_starts_it_without_an_image_is_told_the_command(
     monkeypatch.setattr(images, "OF_THE_ENVIRONMENT", tmp_path / "nothing")
     assert what_graders_lack(tmp_path) == (
         "python graders have the standard library only: fairmark sandbox install adds numpy, rapidfuzz, deepdiff, "
-        "jsonschema, pydantic, pyyaml, nltk, sqlparse."
+        "jsonschema, pydantic, pyyaml, nltk, sqlparse, sympy."
     )
     ready(tmp_path, "base")
     assert what_graders_lack(tmp_path) is None
+
+
+def test_threads_of_the_store_need_not_wait_long_for_the_interpreter() -> None:
+    async def asked() -> float:
+        return sys.getswitchinterval()
+
+    before = sys.getswitchinterval()
+    try:
+        assert run_loop(asked()) == pytest.approx(SWITCH_S)
+    finally:
+        sys.setswitchinterval(before)

@@ -10,6 +10,8 @@ from fairmark.serving import access
 from fairmark.serving.access import Access, Headers, Visitor
 from fairmark.serving.proxies import Caller
 from fairmark.serving.wrongkeys import FREE, WrongKeys
+from fairmark.store import StoreUnavailable
+from tests.clocks import Clock, standing
 
 HERE = Caller("127.0.0.1")
 
@@ -34,18 +36,9 @@ class Kept:
         return bool(self.kept)
 
 
-class Clock:
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(access, "time", made)
-    return made
+    return standing(monkeypatch, access)
 
 
 def bearer(key: str) -> Headers:
@@ -136,11 +129,73 @@ def test_a_revoked_key_works_for_two_more_seconds_and_no_longer(clock: Clock) ->
     way_in = door(keys)
     assert project(asking(way_in, bearer("fm-a"))) == "geo"
     del keys.kept["fm-a"]
-    clock.now += 1.9
+    clock.now += 0.9
     assert project(asking(way_in, bearer("fm-a"))) == "geo"
     assert keys.looked == ["fm-a"]
-    clock.now += 0.2
+    clock.now += 1.2
     assert asking(way_in, bearer("fm-a")) == 401
+
+
+class Slow(Kept):
+    """A store that has much else to do."""
+
+    def __init__(self, **kept: Key) -> None:
+        super().__init__(**kept)
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def find(self, key: str) -> Key | None:
+        found = await super().find(key)
+        await self.answers.wait()
+        return found
+
+    async def any(self) -> bool:
+        await self.answers.wait()
+        return await super().any()
+
+
+@pytest.mark.parametrize("headers", [bearer("fm-a"), {}], ids=["key", "open"])
+def test_who_comes_often_does_not_wait_for_a_slow_store(clock: Clock, headers: Headers) -> None:
+    async def scenario() -> None:
+        keys = Slow(**({"fm-a": Key("1", "geo")} if headers else {}))
+        access = door(keys)
+        was = await access.visitor(headers, HERE)
+        keys.answers.clear()
+        for _ in range(3):
+            clock.now += 0.6
+            assert await asyncio.wait_for(access.visitor(headers, HERE), 30) is was
+        keys.answers.set()  # what was asked meanwhile is answered, and counts from when it was asked
+        await asyncio.sleep(0.01)
+        keys.answers.clear()
+        clock.now += 1.3
+        assert await asyncio.wait_for(access.visitor(headers, HERE), 30) is was
+        clock.now += 1.0
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(access.visitor(headers, HERE), 0.05)
+        keys.answers.set()
+        assert keys.looked.count("fm-a") <= (4 if headers else 0)
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_away_is_told_only_when_its_last_answer_counts_no_more(clock: Clock) -> None:
+    class Away(Kept):
+        async def find(self, key: str) -> Key | None:
+            if self.looked:
+                raise StoreUnavailable("it is away")
+            return await super().find(key)
+
+    async def scenario() -> None:
+        access = door(Away(**{"fm-a": Key("1", "geo")}))
+        was = await access.visitor(bearer("fm-a"), HERE)
+        clock.now += 1.5
+        assert await access.visitor(bearer("fm-a"), HERE) is was
+        await asyncio.sleep(0.01)
+        clock.now += 1.0
+        with pytest.raises(StoreUnavailable):
+            await access.visitor(bearer("fm-a"), HERE)
+
+    asyncio.run(scenario())
 
 
 def test_the_first_key_closes_the_open_door_within_two_seconds(clock: Clock) -> None:

@@ -5,20 +5,12 @@ import pytest
 from fairmark.errors import ApiError
 from fairmark.serving import wrongkeys
 from fairmark.serving.wrongkeys import FREE, WrongKeys
-
-
-class Clock:
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
+from tests.clocks import Clock, standing
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(wrongkeys, "time", made)
-    return made
+    return standing(monkeypatch, wrongkeys)
 
 
 def wait_s(kept: WrongKeys, address: str = "10.0.0.1", key: str = "new", *, by_hand: bool = False) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from fairmark.parse import parse
+from fairmark.result import Result
+from fairmark.spec import GraderSpec
 from fairmark.work import crew as crews
 from fairmark.work import eventloop
 from fairmark.work.crew import Crew
@@ -33,6 +35,10 @@ def workers() -> list[int]:
     return sorted(
         int(pid) for thread in Path("/proc/self/task").iterdir() for pid in (thread / "children").read_text().split()
     )
+
+
+async def one(crew: Crew, owner: str, spec: GraderSpec, row: Any, timeout_s: float) -> Result:
+    return (await crew.grade_all(owner, spec, [row], timeout_s))[0]
 
 
 async def until(condition: Any) -> None:
@@ -68,10 +74,10 @@ async def started(work: Any) -> AsyncIterator[asyncio.Task[Any]]:
 def test_a_worker_is_used_again_for_the_same_grader_and_for_others(crew: Crew) -> None:
     async def grade() -> None:
         exact = parse({"type": "string_check", "input": "a", "reference": "b", "operation": "eq"})
-        assert (await crew.grade("a", FUZZY, EASY, 30)).reward == 1.0
+        assert (await one(crew, "a", FUZZY, EASY, 30)).reward == 1.0
         first = crew._idle[0][0]
-        assert (await crew.grade("b", exact, EASY, 30)).reward == 0.0
-        assert (await crew.grade("a", FUZZY, {"item": {}, "sample": "x"}, 30)).errors["invalid_variable_error"] is True
+        assert (await one(crew, "b", exact, EASY, 30)).reward == 0.0
+        assert (await one(crew, "a", FUZZY, {"item": {}, "sample": "x"}, 30)).errors["invalid_variable_error"] is True
         assert [worker for worker, _ in crew._idle] == [first]
 
     asyncio.run(grade())
@@ -80,8 +86,8 @@ def test_a_worker_is_used_again_for_the_same_grader_and_for_others(crew: Crew) -
 def test_what_takes_longer_than_it_may_is_killed_and_the_next_row_is_graded(crew: Crew) -> None:
     async def grade() -> None:
         with pytest.raises(TimeoutError):
-            await crew.grade("a", FUZZY, ENDLESS, 0.5)
-        assert (await crew.grade("a", FUZZY, EASY, 30)).reward == 1.0
+            await one(crew, "a", FUZZY, ENDLESS, 0.5)
+        assert (await one(crew, "a", FUZZY, EASY, 30)).reward == 1.0
 
     before = workers()
     asyncio.run(grade())
@@ -90,7 +96,7 @@ def test_what_takes_longer_than_it_may_is_killed_and_the_next_row_is_graded(crew
 
 def test_who_stops_waiting_ends_the_work(crew: Crew) -> None:
     async def leave() -> None:
-        async with started(crew.grade("a", FUZZY, ENDLESS, 100)):
+        async with started(one(crew, "a", FUZZY, ENDLESS, 100)):
             await until(lambda: crew._slots.holding == 1)
         await until(lambda: crew._slots.holding == 0)
 
@@ -101,10 +107,10 @@ def test_who_stops_waiting_ends_the_work(crew: Crew) -> None:
 
 def test_somebody_else_need_not_wait_for_one_who_holds_everything(crew: Crew) -> None:
     async def compete() -> None:
-        async with started(crew.grade("heavy", FUZZY, ENDLESS, 100)), started(crew.grade("heavy", FUZZY, ENDLESS, 100)):
+        async with started(one(crew, "heavy", FUZZY, ENDLESS, 100)), started(one(crew, "heavy", FUZZY, ENDLESS, 100)):
             await until(lambda: crew._slots.holding == 1)
             async with asyncio.timeout(60):
-                assert (await crew.grade("light", FUZZY, EASY, 30)).reward == 1.0
+                assert (await one(crew, "light", FUZZY, EASY, 30)).reward == 1.0
             assert crew._slots.held("heavy") == 1
 
     asyncio.run(compete())
@@ -112,12 +118,12 @@ def test_somebody_else_need_not_wait_for_one_who_holds_everything(crew: Crew) ->
 
 def test_a_worker_that_dies_is_told_and_replaced(crew: Crew) -> None:
     async def kill() -> None:
-        await crew.grade("a", FUZZY, EASY, 30)
+        await one(crew, "a", FUZZY, EASY, 30)
         crew._idle[0][0].kill()
         with pytest.raises(WorkerDied) as death:
-            await crew.grade("a", FUZZY, EASY, 30)
+            await one(crew, "a", FUZZY, EASY, 30)
         assert death.value.knew_grader
-        assert (await crew.grade("a", FUZZY, EASY, 30)).reward == 1.0
+        assert (await one(crew, "a", FUZZY, EASY, 30)).reward == 1.0
 
     asyncio.run(kill())
 
@@ -125,8 +131,8 @@ def test_a_worker_that_dies_is_told_and_replaced(crew: Crew) -> None:
 def test_values_that_no_process_can_be_sent_are_told(crew: Crew) -> None:
     async def send() -> None:
         with pytest.raises(NotSent):
-            await crew.grade("a", FUZZY, {"item": {"reference": "half \ud83d"}, "sample": "x"}, 30)
-        assert (await crew.grade("a", FUZZY, EASY, 30)).reward == 1.0
+            await one(crew, "a", FUZZY, {"item": {"reference": "half \ud83d"}, "sample": "x"}, 30)
+        assert (await one(crew, "a", FUZZY, EASY, 30)).reward == 1.0
 
     asyncio.run(send())
 
@@ -136,7 +142,7 @@ def test_workers_that_nobody_needs_end(crew: Crew, monkeypatch: pytest.MonkeyPat
     before = workers()
 
     async def grade() -> None:
-        await crew.grade("a", FUZZY, EASY, 30)
+        await one(crew, "a", FUZZY, EASY, 30)
         await until(lambda: not crew._idle and workers() == before)
 
     asyncio.run(grade())
@@ -144,9 +150,34 @@ def test_workers_that_nobody_needs_end(crew: Crew, monkeypatch: pytest.MonkeyPat
 
 def test_many_rows_leave_no_process_and_no_descriptor_behind(crew: Crew) -> None:
     async def grade(count: int) -> None:
-        await asyncio.gather(*(crew.grade(str(row % 3), FUZZY, EASY, 30) for row in range(count)))
+        await asyncio.gather(*(one(crew, str(row % 3), FUZZY, EASY, 30) for row in range(count)))
 
     asyncio.run(grade(5))
     processes, descriptors = len(workers()), len(list(Path("/proc/self/fd").iterdir()))
     asyncio.run(grade(200))
     assert (len(workers()), len(list(Path("/proc/self/fd").iterdir()))) == (processes, descriptors)
+
+
+def test_rows_that_go_together_come_back_in_their_order_from_one_worker(crew: Crew) -> None:
+    rows: list[Any] = [{"item": {"reference": str(number)}, "sample": str(number // 2)} for number in range(20)]
+    graded = asyncio.run(crew.grade_all("a", FUZZY, rows, 30))
+    assert [result.reward == 1.0 for result in graded] == [row["item"]["reference"] == row["sample"] for row in rows]
+    assert len(crew._idle) == 1
+
+
+def test_a_worker_that_knows_the_grader_is_asked_before_the_others() -> None:
+    exact = parse({"type": "string_check", "input": "a", "reference": "b", "operation": "eq"})
+    crew = Crew(2)
+
+    async def grade() -> None:
+        await asyncio.gather(one(crew, "a", FUZZY, EASY, 30), one(crew, "a", exact, EASY, 30))
+        knowing = {spec: [worker for worker, _ in crew._idle if worker.knows(spec)] for spec in (FUZZY, exact)}
+        assert [len(workers) for workers in knowing.values()] == [1, 1]
+        for spec in (FUZZY, exact, FUZZY, FUZZY, exact):
+            await one(crew, "a", spec, EASY, 30)
+        assert knowing == {spec: [worker for worker, _ in crew._idle if worker.knows(spec)] for spec in (FUZZY, exact)}
+
+    try:
+        asyncio.run(grade())
+    finally:
+        eventloop.run(end(crew))

@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+from collections import Counter
 
 import pytest
 
-from fairmark.work.fair import FairSlots
+from fairmark.work.fair import FairSlots, set_weights
 
 
 class Scene:
@@ -201,3 +202,37 @@ def test_there_must_be_slots(sizes: tuple[int, int, int | None]) -> None:
     total, spare, per_owner = sizes
     with pytest.raises(ValueError, match="no slots"):
         FairSlots(total, spare=spare, per_owner=per_owner)
+
+
+def test_who_weighs_more_holds_more_where_all_want_some() -> None:
+    def taken(weights: dict[str, float]) -> list[str]:
+        """The order in which turns come, of two owners who want all of them."""
+
+        async def turns() -> list[str]:
+            slots = FairSlots(8)
+            order: list[str] = []
+
+            async def hold(owner: str) -> None:
+                await slots.enter(owner)
+                order.append(owner)
+
+            first = [asyncio.create_task(hold("first")) for _ in range(8)]
+            await settle()
+            tasks = [asyncio.create_task(hold(owner)) for _ in range(20) for owner in "ab"]
+            await settle()
+            for _ in range(8):
+                slots.leave("first")
+            await settle()
+            for task in (*first, *tasks):
+                task.cancel()
+            await asyncio.gather(*first, *tasks, return_exceptions=True)
+            return order[8:]
+
+        set_weights(weights)
+        try:
+            return asyncio.run(turns())
+        finally:
+            set_weights({})
+
+    assert Counter(taken({})) == {"a": 4, "b": 4}
+    assert Counter(taken({"b": 3})) == {"a": 2, "b": 6}

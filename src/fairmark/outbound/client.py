@@ -16,7 +16,7 @@ from yarl import URL
 
 from fairmark.errors import AnswerTooLarge, Unanswered
 from fairmark.outbound.connection import asked_pause_s, why_it_failed, will_not_pass
-from fairmark.outbound.limits import Breaker, Gate
+from fairmark.outbound.limits import Breaker, CallGate
 from fairmark.outbound.secrets import hidden
 from fairmark.work.fair import FairSlots
 
@@ -27,7 +27,7 @@ LONGEST_PAUSE_S = 20.0
 T = TypeVar("T")
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """What is sent. Without a body it is a GET."""
 
     url: URL
@@ -36,9 +36,11 @@ class Request(NamedTuple):
     proxy: str | None = None
     secrets: tuple[str, ...] = ()
     """What must not stand in a message."""
+    sink: Callable[[bytes], None] | None = None
+    """Where the body of a good answer goes, piece by piece, instead of into memory. What it raises is passed on."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     data: bytes
@@ -108,14 +110,14 @@ class Effort:
         return self._ends_at - now
 
 
-class Place:
+class Destination:
     """A server, or one model at a server: how much may be under way there, and whether it answers."""
 
     __slots__ = ("breaker", "gate")
 
-    def __init__(self, name: str, gate: Gate) -> None:
+    def __init__(self, name: str, gate: CallGate) -> None:
         self.gate = gate
-        self.breaker = Breaker(name)
+        self.breaker = Breaker(name, gate.line)
 
 
 class Http:
@@ -133,11 +135,11 @@ class Http:
 
     async def ask(
         self,
-        place: Place,
+        place: Destination,
         terms: Terms,
         effort: Effort,
-        request: Callable[[], Awaitable[Request]],
-        read: Callable[[Answer], T],
+        request: Callable[[], Awaitable[HttpRequest]],
+        read: Callable[[HttpAnswer], T],
         tokens: float = 0.0,
     ) -> T:
         """What `read` makes of the server's answer. `read` raises Retry where another attempt may help, and whatever it
@@ -171,8 +173,8 @@ class Http:
         breaker: Breaker,
         terms: Terms,
         effort: Effort,
-        request: Callable[[], Awaitable[Request]],
-        read: Callable[[Answer], T],
+        request: Callable[[], Awaitable[HttpRequest]],
+        read: Callable[[HttpAnswer], T],
     ) -> T:
         if not self._all_places.try_enter(effort.owner):
             await self._all_places.enter(effort.owner)
@@ -199,7 +201,7 @@ class Http:
         breaker.answered()
         return value
 
-    async def _attempt(self, sent: Request, terms: Terms, effort: Effort) -> Answer:
+    async def _attempt(self, sent: HttpRequest, terms: Terms, effort: Effort) -> HttpAnswer:
         left_s = effort.left_s(terms.deadline_s)
         limit_s = max(0.001, min(terms.attempt_s, left_s))
         if self._timeout.total != limit_s:
@@ -218,8 +220,12 @@ class Http:
                 allow_redirects=False,
                 proxy=sent.proxy,
             ) as response:
-                data = await read_within(response, terms.most_bytes)
-                return Answer(response.status, response.headers, data, time.perf_counter() - started)
+                if sent.sink is not None and response.status == 200:
+                    await _pour(response, sent.sink, terms.most_bytes)
+                    data = b""
+                else:
+                    data = await read_within(response, terms.most_bytes)
+                return HttpAnswer(response.status, response.headers, data, time.perf_counter() - started)
         except TimeoutError:
             whole_s = terms.attempt_s if left_s > terms.attempt_s else terms.deadline_s
             raise Retry(f"no answer within {whole_s:g} s.", late=True) from None
@@ -261,6 +267,17 @@ async def read_within(response: aiohttp.ClientResponse, most_bytes: int) -> byte
             response.close()
             raise AnswerTooLarge(most_bytes)
     return bytes(data)
+
+
+async def _pour(response: aiohttp.ClientResponse, sink: Callable[[bytes], None], most_bytes: int) -> None:
+    """Raises AnswerTooLarge as soon as the body is larger than we are willing to take."""
+    poured = 0
+    async for chunk in response.content.iter_any():
+        poured += len(chunk)
+        if poured > most_bytes:
+            response.close()
+            raise AnswerTooLarge(most_bytes)
+        sink(chunk)
 
 
 async def _passed(breaker: Breaker, terms: Terms, effort: Effort) -> bool:

@@ -1,7 +1,9 @@
 """For all who ask a server over HTTP: why it failed, in words, and when to come again."""
 
+import errno
 import math
 import os
+import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -23,6 +25,8 @@ def why_it_failed(error: Exception) -> str:
             why = os.strerror(number) if number > 0 else error.os_error.strerror or error.os_error
             return f"cannot connect to {error.host}:{error.port} ({why})"
         case aiohttp.ServerDisconnectedError():
+            return "the server closed the connection before it answered"
+        case aiohttp.ClientOSError() if error.errno in (None, errno.EPIPE, errno.ECONNRESET):  # or before it heard all
             return "the server closed the connection before it answered"
         case aiohttp.ClientPayloadError():
             return "the connection was cut in the middle of the answer"
@@ -57,3 +61,15 @@ def asked_pause_s(headers: Mapping[str, str]) -> float | None:
         if math.isfinite(pause):
             return max(0.0, pause)
     return None
+
+
+_RESET = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|$)")
+_UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def used_up_for_s(headers: Mapping[str, str]) -> float:
+    """How long no more requests are allowed, as `x-ratelimit-*` tells it (`6m0s`, `20ms`): 0 where some are left."""
+    if headers.get("x-ratelimit-remaining-requests") != "0":
+        return 0.0
+    reset = headers.get("x-ratelimit-reset-requests", "")
+    return sum(float(number) * _UNITS_S[unit] for number, unit in _RESET.findall(reset))

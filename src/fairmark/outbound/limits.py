@@ -6,13 +6,14 @@ import logging
 import math
 import time
 
+from fairmark.work import together
 from fairmark.work.bucket import Bucket
 from fairmark.work.fair import FairSlots
 
 log = logging.getLogger("fairmark.outbound")
 
 
-class Gate:
+class CallGate:
     """Lets questions through: so many at once, so many and so many tokens a minute, none during a pause.
 
     Owners share it fairly: whoever has the fewest inside is next, and `spare` places beyond the limit are for those who
@@ -26,16 +27,24 @@ class Gate:
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         spare: int = 0,
+        cut: float = 0.7,
+        name: str | None = None,
     ) -> None:
+        """`cut`: what share of those at once is left where the server says that it is too much. `name`: gates of one
+        name hold their limits together, in all processes of a server."""
+        self._cut = cut
         self._most = max(1, most)
         self._limit = float(self._most)
-        self._places = FairSlots(self._most, spare=spare)
+        plain = FairSlots(self._most, spare=spare, what="endpoint")
+        self._places = plain if name is None else together.slots(name, self._most, spare)
         self._front = FairSlots(1)
         """Who has a place and waits for a rate or the end of a pause: one does, the others wait behind."""
         self._paused_until = 0.0
         self._throttled_at = -math.inf
-        self._requests = Bucket.evenly(requests_per_minute)
-        self._tokens = Bucket.evenly(tokens_per_minute)
+        self._requests = _evenly(name and f"{name}, requests", requests_per_minute)
+        self._tokens = _evenly(name and f"{name}, tokens", tokens_per_minute)
+        self.line = together.line(name)
+        self.line.on_pause = self._hold_back
 
     async def enter(self, tokens: float = 0.0, owner: str = "") -> None:
         """Waits for a place. Each must be left."""
@@ -64,12 +73,20 @@ class Gate:
 
     def throttle(self, pause_s: float) -> None:
         """The server says that it is too much: nobody goes in for a while, and fewer at once from then on."""
+        self.line.throttled(pause_s)
+        self._hold_back(pause_s)
+
+    def _hold_back(self, pause_s: float) -> None:
         now = time.monotonic()
-        self._paused_until = max(self._paused_until, now + pause_s)
+        self.pause(pause_s)
         # Many questions under way are told the same; that is one message.
         if now - self._throttled_at > 1.0:
             self._throttled_at = now
-            self._set_limit(max(1.0, min(self._limit, self._places.holding) * 0.7))
+            self._set_limit(max(1.0, min(self._limit, self._places.holding) * self._cut))
+
+    def pause(self, pause_s: float) -> None:
+        """Nobody goes in for a while."""
+        self._paused_until = max(self._paused_until, time.monotonic() + pause_s)
 
     def _set_limit(self, limit: float) -> None:
         self._limit = limit
@@ -85,6 +102,10 @@ class Gate:
         self._tokens.take(tokens)
 
 
+def _evenly(name: str | None, a_minute: float | None) -> Bucket:
+    return Bucket.evenly(a_minute) if name is None else together.bucket(name, a_minute, (a_minute or 0.0) / 60)
+
+
 class Breaker:
     """Knows when a server is dead: it failed on many different questions, over some time, and answered none between.
 
@@ -96,8 +117,12 @@ class Breaker:
     OVER_S = 3.0
     PAUSE_S = 5.0
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, line: together.Line | None = None) -> None:
+        """`line`: to other processes that ask the same server; they share what they know of it."""
         self._where = where
+        self._line = line or together.Line()
+        self._line.on_death = self._open
+        self._line.on_life = self._close
         self._failed: set[int] = set()
         self._since = 0.0
         self._last = ""
@@ -126,7 +151,9 @@ class Breaker:
                 raise TimeoutError
             if now - self._tried_at >= self.PAUSE_S:
                 self._tried_at = now  # who gives up meanwhile is followed by the next after another pause
-                return True
+                if await self._line.may_try():
+                    return True
+                continue
             pause_s = min(ends_at, self._tried_at + self.PAUSE_S) - now
             try:
                 async with asyncio.timeout(pause_s):
@@ -136,6 +163,10 @@ class Breaker:
         return False
 
     def answered(self) -> None:
+        self._line.answered()
+        self._close()
+
+    def _close(self) -> None:
         if self._failed:
             self._failed.clear()
         if self._closed is not None:
@@ -154,5 +185,10 @@ class Breaker:
         if self._closed is not None:
             self._tried_at = now
         elif len(self._failed) >= self.FAILURES and now - self._since >= self.OVER_S:
-            self._closed, self._tried_at = asyncio.Event(), now
+            self._open(how)
+            self._line.died(how)
+
+    def _open(self, how: str) -> None:
+        if self._closed is None:
+            self._closed, self._tried_at, self._last = asyncio.Event(), time.monotonic(), how
             log.warning("%s does not answer. What is to be asked there waits. The last time: %s", self._where, how)

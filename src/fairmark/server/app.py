@@ -32,11 +32,16 @@ def build(state: State, on_loopback: bool) -> ASGIApp:
     handlers["/docs"] = {"GET": openapi.docs_page}
     for operation in OPERATIONS:
         handlers.setdefault(operation.path, {})[operation.method] = operation.handler
-    # One route a path, so that a wrong method is told all the right ones.
-    routes = [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in handlers.items()]
+    hot = {operation.path: operation.handler for operation in HOT}
+    # One route a path, so that a wrong method is told all the right ones; a hot one's POST never comes so far.
+    routes = [
+        Route(path, RoutedPath(path, methods), methods=[*methods, *(["POST"] if path in hot else [])])
+        for path, methods in handlers.items()
+    ]
     site = Site()
-    routes += [Route(path, RoutedPath(path, found), methods=list(found)) for path, found in site.handlers().items()]
+    routes += [
+        Route(path, RoutedPath(path, methods), methods=list(methods)) for path, methods in site.handlers().items()
+    ]
     per_minute = state.settings.rate_limit_per_minute
     access = Access(state.store.keys, state.store.sessions, on_loopback, per_minute, state.wrong_keys)
-    hot = {operation.path: operation.handler for operation in HOT}
-    return Gate(Router(routes, redirect_slashes=False), hot, state, access, site)
+    return Gate(Router(routes, redirect_slashes=False), hot, handlers, state, access, site)

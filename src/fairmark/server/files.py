@@ -1,12 +1,14 @@
 """Files: uploaded to disk, told of in the store, given back as they came."""
 
 import time
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from fairmark import jsontext
+from fairmark.errors import ApiError
+from fairmark.evals.file_calls import file_wire
+from fairmark.evals.source import NOT_HERE
 from fairmark.refusals import invalid, missing, not_found
 from fairmark.serving.lists import read_query
 from fairmark.serving.upload import Upload
@@ -24,6 +26,8 @@ async def create(request: Request) -> Response:
     files = shared.store.files
     file_id = ids.new_file()
     path = files.content(file_id)
+    length = request.headers.get("content-length", "")
+    await shared.limits.check_storage(project(request), int(length) if length.isdecimal() else 0)
     upload = Upload(request.headers.get("content-type", ""), path, shared.settings.max_file_mb * 1_000_000)
     await upload.receive(request.receive)
     try:
@@ -53,8 +57,8 @@ def _life_s(fields: dict[str, str]) -> int | None:
     if anchor is None and seconds is None:
         return None
     if anchor != "created_at":
-        found = "missing" if anchor is None else f"found {jsontext.quote(anchor)}"
-        raise invalid(f"{ANCHOR}: {found}. It takes created_at.", "expires_after.anchor")
+        mistake = "missing" if anchor is None else f"found {jsontext.quote(anchor)}"
+        raise invalid(f"{ANCHOR}: {mistake}. It takes created_at.", "expires_after.anchor")
     wanted = f"It takes a number of seconds from {SHORTEST_LIFE_S} to {LONGEST_LIFE_S}."
     if seconds is None:
         raise missing("expires_after.seconds", wanted)
@@ -69,8 +73,8 @@ async def list_(request: Request) -> Response:
     query = read_query(request, limit=MOST_LISTED, most=MOST_LISTED, order="desc")
     purpose = query.params.get("purpose") or None
     files = state(request).store.files
-    found = await files.list(project(request), purpose, query.limit, query.after, query.order, query.before)
-    return page([(file.id, file_wire(file)) for file in found.data], found.has_more)
+    listed = await files.list(project(request), purpose, query.limit, query.after, query.order, query.before)
+    return page([(file.id, file_wire(file)) for file in listed.data], listed.has_more)
 
 
 async def retrieve(request: Request) -> Response:
@@ -81,6 +85,8 @@ async def content(request: Request) -> Response:
     """The bytes as they were uploaded."""
     file = await _find(request)
     path = state(request).store.files.content(file.id)
+    if not path.exists():
+        raise ApiError(404, f"{file.id}: {NOT_HERE}", code="file_not_here")
     return FileResponse(path, media_type="application/octet-stream", headers={"x-content-type-options": "nosniff"})
 
 
@@ -93,20 +99,7 @@ async def delete(request: Request) -> Response:
 
 async def _find(request: Request) -> File:
     file_id = request.path_params["file_id"]
-    found = await state(request).store.files.get(project(request), file_id)
-    if found is None:
+    file = await state(request).store.files.get(project(request), file_id)
+    if file is None:
         raise not_found("file", file_id)
-    return found
-
-
-def file_wire(file: File) -> dict[str, Any]:
-    shown = {
-        "id": file.id,
-        "object": "file",
-        "bytes": file.bytes,
-        "created_at": file.created_at,
-        "filename": file.filename,
-        "purpose": file.purpose,
-        "status": "processed",  # at once: clients poll until they see it
-    }
-    return shown if file.expires_at is None else {**shown, "expires_at": file.expires_at}
+    return file

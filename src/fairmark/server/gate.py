@@ -5,29 +5,33 @@ One plain ASGI layer: a request passes through one call, and what is raised anyw
 
 import asyncio
 import contextlib
-import errno
 import logging
-from collections.abc import Awaitable, Mapping
+import re
+from collections.abc import Awaitable, Collection, Mapping
+from os import urandom
 from time import perf_counter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairmark import jsontext
-from fairmark.errors import ApiError, InvalidData, InvalidGrader
-from fairmark.refusals import invalid, invalid_grader, refused
+from fairmark.errors import ApiError
+from fairmark.refusals import answer_to, memory_full, not_routed, shutting_down, too_long
 from fairmark.serving import log
 from fairmark.serving.access import Access
 from fairmark.serving.process import DISCARDED_AT_MOST
 from fairmark.serving.proxies import Caller, read_proxies
-from fairmark.serving.wire import ClientGone, State, new_request_id
-from fairmark.store import DiskFull, StoreUnavailable, UnknownCursor
+from fairmark.serving.wire import ClientGone, State, whole_body
+from fairmark.work import marks
+
+if TYPE_CHECKING:
+    from fairmark.server.routes import HotHandler
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 """What needs no key."""
-ROOTS = frozenset({"evals", "files", "fine_tuning", "graders", "models", "rewards"})
+ROOTS = frozenset({"evals", "files", "fine_tuning", "graders", "models", "rewards", "chat", "responses", "embeddings"})
 """What may stand where a path could also name an Azure deployment."""
 SMALL_BODY = 65_536
 DISCARD_WITHIN_S = 10.0
@@ -56,6 +60,15 @@ def canonical(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
+_DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)/(?:chat/completions|responses|embeddings)/?")
+
+
+def deployment(path: str) -> str | None:
+    """The model that Azure's clients name in a path; None where they name none."""
+    match = _DEPLOYMENT.search(path) if "/deployments/" in path else None
+    return None if match is None else match[1]
+
+
 def is_api(path: str) -> bool:
     """Whether a canonical path is one of the API. All others but the public ones are pages."""
     return path == "/v1" or path.startswith("/v1/")
@@ -76,17 +89,26 @@ class Pages(Protocol):
 
 
 class Gate:
-    """`hot`: path -> handler of POST requests that skip the ordinary routes."""
+    """`hot`: path -> handler of POST requests that skip the ordinary routes; `routed`: paths that have these."""
 
-    def __init__(self, routes: ASGIApp, hot: Mapping[str, ASGIApp], state: State, access: Access, pages: Pages) -> None:
+    def __init__(
+        self,
+        routes: ASGIApp,
+        hot: Mapping[str, "HotHandler"],
+        routed: Collection[str],
+        state: State,
+        access: Access,
+        pages: Pages,
+    ) -> None:
         self._routes = routes
         self._hot = hot
+        self._routed = routed
         self._pages = pages
         self._state = state
         self._metrics = state.metrics
         self._access = access
-        given = state.settings.trusted_proxies
-        self._proxies = read_proxies(given) if given.strip() else None
+        proxies = state.settings.trusted_proxies
+        self._proxies = read_proxies(proxies) if proxies.strip() else None
         self._body_limit = state.settings.max_body_mb * 1_000_000
         self._file_limit = state.settings.max_file_mb * 1_000_000
         self._room = BODIES_AT_ONCE * self._body_limit
@@ -95,53 +117,54 @@ class Gate:
         if scope["type"] != "http":
             return
         started = perf_counter()
-        request_id = new_request_id()
+        request_id = b"req_" + urandom(16).hex().encode()
         status = 0
+        marks.request_id.set(request_id.decode())
 
         def answer(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
+                # A model behind us has given its answer an id already, by which its own logs know it.
+                name = b"x-request-id" if b"x-request-id" not in dict(message["headers"]) else b"x-fairmark-request-id"
+                message["headers"] = [*message["headers"], (name, request_id)]
             return send(message)
 
+        scope["deployment"] = deployment(scope["path"])
         path = scope["path"] = canonical(scope["path"])
-        method = scope["method"]
         scope["fairmark"] = self._state
         scope["app"] = self  # makes the router raise what it finds wrong
         headers = dict(scope["headers"])
-        peer = scope.get("client") or ("",)
-        caller = Caller(peer[0]) if self._proxies is None else self._proxies.see_through(scope)
-        body = self._long_body(path, headers, receive) if method in ("POST", "PATCH") else None
+        entered = False
+        telemetry = self._metrics.telemetry
+        span = None if telemetry is None else telemetry.begin_request(scope["method"], headers)
+        body = self._long_body(path, headers, receive) if scope["method"] in ("POST", "PATCH") else None
         self._metrics.in_flight += 1
         try:
-            if is_api(path):
-                visitor = await self._access.visitor(headers, caller)
-                visitor.knock()
-                scope["project"] = visitor.project
-            elif path not in PUBLIC and not self._pages.is_public(path):
-                visitor, scope["session"] = await self._access.page_visitor(headers, caller)
-                visitor.knock()
-                scope["project"], scope["visitor"] = visitor.project, visitor
+            await self._let_in(scope, headers)
+            limits = self._state.limits
+            entered = bool(limits.limits) and is_api(path) and limits.enter(scope["project"])
             if body is not None:
                 body.check()
                 receive = body
-            if method == "POST":
-                handler = self._hot.get(path)
-                if handler is not None:
-                    await handler(scope, receive, answer)
-                    return
-            elif method == "HEAD":
+            if scope["method"] == "HEAD":
                 scope = {**scope, "method": "GET"}  # the protocol below still knows that it sends no body
-            if path in self._hot:
+            handler = self._hot.get(path)
+            if handler is not None and scope["method"] == "POST":
+                first = await receive()
+                in_one = first["type"] == "http.request" and not first.get("more_body", False)
+                whole = first.get("body", b"") if in_one else await whole_body(receive, first)
+                await handler(scope, whole, receive, answer)
+            elif handler is None or path in self._routed:
+                await self._routes(scope, receive, answer)
+            else:
                 raise HTTPException(405, headers={"Allow": "POST"})
-            await self._routes(scope, receive, answer)
         except (ClientGone, ClientDisconnect):
             status = status or GONE
         except asyncio.CancelledError:
             if status:
                 raise
-            await _send(_shutting_down(), answer)
+            await _send(shutting_down(), answer)
         except Exception as error:
             if status:
                 self._tell_failure(error, scope, request_id)
@@ -152,14 +175,26 @@ class Gate:
             await self._refuse(refusal, scope, answer, request_id)
         finally:
             self._metrics.in_flight -= 1
+            if entered:
+                self._state.limits.leave(scope["project"])
             if body is not None:
                 self._metrics.body_bytes -= body.taken
-            route = path if path in self._hot else getattr(scope.get("endpoint"), "path", "unknown")
-            seconds = perf_counter() - started
-            self._metrics.request(route, status, seconds)
-            level = logging.DEBUG if status < 400 else logging.INFO if status < 500 else logging.ERROR
-            if log.LOGGER.isEnabledFor(level):
-                self._log(level, scope, request_id, status, seconds)
+            self._note(scope, request_id, status, perf_counter() - started, span)
+
+    async def _let_in(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """Whose request this is, for those behind. Raises ApiError where nobody may come in with it."""
+        path = scope["path"]
+        peer = scope.get("client") or ("",)
+        caller = Caller(peer[0]) if self._proxies is None else self._proxies.see_through(scope)
+        if is_api(path):
+            visitor = await self._access.visitor(headers, caller)
+        elif path in PUBLIC or self._pages.is_public(path):
+            return
+        else:
+            visitor, scope["session"] = await self._access.page_visitor(headers, caller)
+        scope["visitor"] = visitor
+        visitor.knock()
+        scope["project"] = visitor.project
 
     async def _refuse(self, error: ApiError, scope: Scope, send: Send, request_id: bytes) -> None:
         on_page = not is_api(scope["path"]) and scope["path"] not in PUBLIC
@@ -177,61 +212,48 @@ class Gate:
             length = -1
         if 0 <= length <= SMALL_BODY:
             return None
-        on_disk = path == "/v1/files" or self._pages.takes_files(path)
+        on_disk = path in ("/v1/files", "/v1/imports/file") or self._pages.takes_files(path)
         # A form is a little longer than its file.
         return _LongBody(self, receive, length, self._file_limit + 1_000_000 if on_disk else self._body_limit, on_disk)
 
     def take_room(self, size: int) -> None:
         """For a part of a body that is kept in memory. Raises 503 where others have filled it."""
         if self._metrics.body_bytes + size > self._room:
-            raise ApiError(
-                503,
-                "Other requests' bodies fill the memory that is set aside for them. Try again.",
-                "server_error",
-                code="overloaded",
-                headers={"retry-after": "2"},
-            )
+            raise memory_full()
         self._metrics.body_bytes += size
 
     def _as_answer(self, error: Exception, scope: Scope, request_id: bytes) -> ApiError:
-        match error:
-            case ApiError():
-                return error
-            case InvalidGrader():
-                return invalid_grader(error)
-            case InvalidData():
-                return refused(error)
-            case UnknownCursor():
-                return invalid(str(error), error.name)
-            case HTTPException():
-                return _routing_error(error, scope)
-            case DiskFull() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
-                log.event(logging.ERROR, "disk full", reason=str(error), request_id=request_id.decode())
-                return disk_full()
-            case StoreUnavailable():
-                log.event(logging.WARNING, "store unavailable", reason=str(error), request_id=request_id.decode())
-                return ApiError(
-                    error.status,
-                    "The store cannot be reached at the moment. Try again.",
-                    "server_error",
-                    code=error.code,
-                    headers={"retry-after": "1"},
-                )
-            case _:
-                self._tell_failure(error, scope, request_id)
-                return ApiError(
-                    500,
-                    f"The server failed on this request, which is a bug. Its log tells more of {request_id.decode()}.",
-                    "server_error",
-                    code="internal_error",
-                    headers={"x-should-retry": "false"},
-                )
+        """The answer to a request on which this was raised. What is no fault of the request goes to the log."""
+        if isinstance(error, HTTPException):
+            where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
+            return not_routed(error.status_code, str(error.detail), where, error.headers or {})
+        refusal = answer_to(error, request_id.decode())
+        if refusal is not error:
+            match refusal.code:
+                case "disk_full":
+                    log.event(logging.ERROR, "disk full", reason=str(error), request_id=request_id.decode())
+                case "store_unavailable":
+                    log.event(logging.WARNING, "store unavailable", reason=str(error), request_id=request_id.decode())
+                case "internal_error":
+                    self._tell_failure(error, scope, request_id)
+        return refusal
 
     def _tell_failure(self, error: Exception, scope: Scope, request_id: bytes) -> None:
         where = f"{scope['method']} {scope['path']}"
         log.event(logging.ERROR, "request failed", error, request_id=request_id.decode(), request=where)
 
-    def _log(self, level: int, scope: Scope, request_id: bytes, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, request_id: bytes, status: int, seconds: float, span: Any) -> None:
+        """For the metrics, the traces and the log."""
+        path = scope["path"]
+        route = path if path in self._hot else getattr(scope.get("endpoint"), "path", "unknown")
+        # By the route's pattern, never by a path with ids in it.
+        self._metrics.requests.add(route, str(status))
+        self._metrics.seconds.add(seconds, route)
+        if self._metrics.telemetry is not None:
+            self._metrics.telemetry.end_request(span, scope["method"], route, status, request_id.decode())
+        level = logging.DEBUG if status < 400 else logging.INFO if status < 500 else logging.ERROR
+        if not log.LOGGER.isEnabledFor(level):
+            return
         # The path alone: a query may hold what somebody mistook for a place to put a key.
         log.event(
             level,
@@ -291,41 +313,6 @@ class _LongBody:
 
 def _closes(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
     return scope["http_version"] == "1.0" or b"close" in headers.get(b"connection", b"").lower()
-
-
-def too_long(limit: int) -> ApiError:
-    return ApiError(413, f"The body is longer than {limit // 1_000_000} MB.", code="request_too_large")
-
-
-def disk_full(status: int = 507) -> ApiError:
-    return ApiError(
-        status,
-        "The server's disk is full: nothing can be stored until there is room. What is stored can be read, and runs "
-        "go on by themselves then.",
-        "server_error",
-        code="disk_full",
-        headers={"retry-after": "10"},
-    )
-
-
-def _shutting_down() -> ApiError:
-    return ApiError(
-        503,
-        "The server is shutting down, and this request took too long to be waited for.",
-        "server_error",
-        code="shutting_down",
-        headers={"retry-after": "2", "connection": "close"},
-    )
-
-
-def _routing_error(error: HTTPException, scope: Scope) -> ApiError:
-    where = f"{scope['method']} {jsontext.shorten(scope['path'], 200)}"
-    headers = dict(error.headers or {})
-    if error.status_code == 404:
-        return ApiError(404, f"Unknown route: {where}. /openapi.json lists all.", code="unknown_url", headers=headers)
-    if error.status_code == 405:
-        return ApiError(405, f"Not allowed: {where}.", code="method_not_allowed", headers=headers)
-    return ApiError(error.status_code, str(error.detail), headers=headers)
 
 
 async def _no_body() -> Message:

@@ -4,22 +4,35 @@ A grader that computes is graded right here, between two looks at the network. O
 when whoever asked for it goes away.
 """
 
+import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from fairmark import jsontext
+from fairmark import jsontext, longjson
 from fairmark.errors import InvalidGrader
 from fairmark.judges.base import Budget
+from fairmark.longjson import LONG
 from fairmark.refusals import invalid, invalid_grader, missing, wrong_type
+from fairmark.row import UnreadItem
 from fairmark.run import CONTEXT, Deadline, grade_parts, read_deadline, shared_context
-from fairmark.serving.grading import NOT_READ, QUICK_BYTES, Rewards, known_grader, validation
+from fairmark.serving.grading import (
+    NOT_READ,
+    QUICK_BYTES,
+    GivenRow,
+    LongRowRead,
+    Rewards,
+    known_grader,
+    note_graded,
+    read_long_row,
+    validation,
+)  # fmt: skip
 from fairmark.serving.presence import unless_gone
-from fairmark.serving.wire import State, decode_object, read_body
+from fairmark.serving.wire import State, decode_object
 
 RUN = "/v1/fine_tuning/alpha/graders/run"
 VALIDATE = "/v1/fine_tuning/alpha/graders/validate"
@@ -49,87 +62,123 @@ class _RewardsBody(msgspec.Struct):
     deadline_s: Any = None
 
 
+class _RewardsFields(NamedTuple):
+    """The same, not read by the quick road."""
+
+    grader: msgspec.Raw
+    rows: Sequence[GivenRow]
+    stream: bool
+    budget: Any
+    deadline_s: Any
+
+
 _read_run = msgspec.json.Decoder(_RunBody).decode
 _read_validate = msgspec.json.Decoder(_ValidateBody).decode
 _read_rewards = msgspec.json.Decoder(_RewardsBody).decode
 
 
-async def run(scope: Scope, receive: Receive, send: Send) -> None:
+async def run(scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
     """POST /v1/fine_tuning/alpha/graders/run: grade one sample."""
-    body = await read_body(receive)
     try:
-        given = _read_run(body)
+        asked = _read_run(body) if len(body) <= LONG else await asyncio.to_thread(_long_run_body, body)
     except NOT_READ:
-        given = _run_body(decode_object(body))
-    known = await known_grader(scope["fairmark"], scope["project"], given.grader)
-    item, sample = _item(given), given.model_sample
+        asked = _run_body(decode_object(body))
+    known = await known_grader(scope["fairmark"], scope["project"], asked.grader)
+    item, sample = _item(asked), asked.model_sample
     if not isinstance(sample, (str, dict)):
         raise wrong_type("model_sample", "a string or an object", sample)
     state: State = scope["fairmark"]
     if len(body) < QUICK_BYTES and not known.waits:
         result = (await grade_parts(known.spec, [(item, sample)], CONTEXT))[0]
     else:
-        grading = grade_parts(known.spec, [(item, sample)], shared_context(owner=scope["project"]))
+        if known.paid:
+            state.limits.check_day(scope["project"])
+        budget = state.limits.budget(scope["project"]) if known.paid else None
+        grading = grade_parts(known.spec, [(item, sample)], shared_context(None, budget, scope["project"]))
         result = (await unless_gone(receive, grading))[0]
-    state.metrics.graded([result])
+    note_graded(state.metrics, [result])
     await _send(send, known.encoder.encode(result))
 
 
-def _run_body(given: Mapping[str, Any]) -> _RunBody:
-    grader = _given_grader(given)
-    if "model_sample" not in given:
+def _run_body(fields: Mapping[str, Any]) -> _RunBody:
+    grader = _given_grader(fields)
+    if "model_sample" not in fields:
         raise missing("model_sample", "It takes a string.")
-    reference = given.get("reference_answer", msgspec.UNSET)
-    return _RunBody(grader, given["model_sample"], given.get("item"), reference)
+    reference = fields.get("reference_answer", msgspec.UNSET)
+    return _RunBody(grader, fields["model_sample"], fields.get("item"), reference)
 
 
-def _item(given: _RunBody) -> dict[str, Any] | None:
+def _long_run_body(body: bytes) -> _RunBody:
+    """To be called in a thread. An item that is long is left to whoever grades it."""
+    try:
+        fields = longjson.members(body, checked=True)
+    except jsontext.NotJson:
+        return _run_body(decode_object(body))
+    read: dict[str, Any] = {
+        name: longjson.decode(bytes(fields[name])) for name in ("model_sample", "reference_answer") if name in fields
+    }
+    item = bytes(fields.get("item", b"null"))
+    is_unread = len(item) > LONG and item[:1] == b"{" and "reference_answer" not in fields
+    read["item"] = UnreadItem(item) if is_unread else longjson.decode(item)
+    return _run_body({**fields, **read})
+
+
+def _item(asked: _RunBody) -> dict[str, Any] | UnreadItem | None:
     """The item; a reference_answer is a field of it, unless it has one itself."""
-    item = given.item
+    item = asked.item
+    if isinstance(item, UnreadItem):
+        return item
     if item is not None and not isinstance(item, dict):
         raise wrong_type("item", "an object", item)
-    if given.reference_answer is msgspec.UNSET:
+    if asked.reference_answer is msgspec.UNSET:
         return item
-    return {"reference_answer": given.reference_answer, **(item or {})}
+    return {"reference_answer": asked.reference_answer, **(item or {})}
 
 
-def _given_grader(given: Mapping[str, Any]) -> msgspec.Raw:
-    if "grader" not in given:
+def _given_grader(fields: Mapping[str, Any]) -> msgspec.Raw:
+    if "grader" not in fields:
         raise missing("grader", "It takes an object.")
-    return _unread(given["grader"])
+    return _unread(fields["grader"])
 
 
 def _unread(value: Any) -> msgspec.Raw:
     """JSON again, of whatever JSON can hold: half an emoji, a number of a hundred digits."""
+    if isinstance(value, msgspec.Raw):
+        return value
     return msgspec.Raw(json.dumps(value).encode())
 
 
-async def validate_grader(scope: Scope, receive: Receive, send: Send) -> None:
+def _given(row: Any) -> GivenRow:
+    return row if isinstance(row, LongRowRead) else _unread(row)
+
+
+async def validate_grader(scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
     """POST /v1/fine_tuning/alpha/graders/validate: check a grader without running anything."""
-    body = await read_body(receive)
     try:
         grader = _read_validate(body).grader
     except NOT_READ:
         grader = _given_grader(decode_object(body))
-    found = await validation(scope["fairmark"], scope["project"], bytes(grader))
-    if not found.valid:
-        refusal = invalid_grader(InvalidGrader(found.errors))
+    report = await validation(scope["fairmark"], scope["project"], bytes(grader))
+    if not report.valid:
+        refusal = invalid_grader(InvalidGrader(report.errors))
         refusal.extra["valid"] = False
         raise refusal
-    await _send(send, jsontext.encode({"grader": found.grader, "valid": True, "warnings": found.warnings}))
+    await _send(send, jsontext.encode({"grader": report.grader, "valid": True, "warnings": report.warnings}))
 
 
-async def rewards(scope: Scope, receive: Receive, send: Send) -> None:
+async def rewards(scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
     """POST /v1/rewards: grade many rows; the results in their order, as one JSON object or as lines."""
-    body = await read_body(receive)
+    asked: _RewardsBody | _RewardsFields
     try:
-        given = _read_rewards(body)
+        asked = _read_rewards(body) if len(body) <= LONG else await asyncio.to_thread(_long_rewards_body, body)
     except NOT_READ:
-        given = _rewards_body(decode_object(body))
+        asked = _rewards_body(decode_object(body))
     state, project = scope["fairmark"], scope["project"]
-    known = await known_grader(state, project, given.grader)
-    job = Rewards(state, project, known, given.rows, _budget(given.budget), _deadline(given.deadline_s))
-    as_lines = given.stream or NDJSON in dict(scope["headers"]).get(b"accept", b"")
+    known = await known_grader(state, project, asked.grader)
+    if known.paid:
+        state.limits.check_day(project)
+    job = Rewards(state, project, known, asked.rows, _budget(asked.budget), _deadline(asked.deadline_s))
+    as_lines = asked.stream or NDJSON in dict(scope["headers"]).get(b"accept", b"")
     sending = _send_lines(send, job.chunks()) if as_lines else _send_list(send, job.chunks())
     if job.may_take_long:
         await unless_gone(receive, sending)
@@ -137,34 +186,49 @@ async def rewards(scope: Scope, receive: Receive, send: Send) -> None:
         await sending
 
 
-def _rewards_body(given: Mapping[str, Any]) -> _RewardsBody:
-    grader = _given_grader(given)
-    rows, stream = given.get("rows"), given.get("stream", False)
-    if "rows" not in given:
+def _rewards_body(fields: Mapping[str, Any]) -> _RewardsFields:
+    grader = _given_grader(fields)
+    rows, stream = fields.get("rows"), fields.get("stream", False)
+    if "rows" not in fields:
         raise missing("rows", "It takes a list of objects.")
     if not isinstance(rows, list):
         raise wrong_type("rows", "a list", rows)
     if not isinstance(stream, bool):
         raise wrong_type("stream", "true or false", stream)
-    return _RewardsBody(grader, [_unread(row) for row in rows], stream, given.get("budget"), given.get("deadline_s"))
+    return _RewardsFields(grader, [_given(row) for row in rows], stream, fields.get("budget"), fields.get("deadline_s"))
 
 
-def _budget(given: Any) -> Budget | None:
-    if given is None:
+def _long_rewards_body(body: bytes) -> _RewardsFields:
+    """To be called in a thread."""
+    try:
+        fields = longjson.members(body, checked=True)
+        rows = bytes(fields.get("rows", b"null"))
+        listed = list(map(read_long_row, longjson.raws(rows))) if rows[:1] == b"[" else None
+    except jsontext.NotJson:
+        return _rewards_body(decode_object(body))
+    short = {name: fields[name] for name in ("stream", "budget", "deadline_s") if name in fields}
+    read: dict[str, Any] = {name: longjson.decode(bytes(value)) for name, value in short.items()}
+    if "rows" in fields:
+        read["rows"] = longjson.decode(rows) if listed is None else listed
+    return _rewards_body({**fields, **read})
+
+
+def _budget(value: Any) -> Budget | None:
+    if value is None:
         return None
-    if not isinstance(given, dict):
-        raise wrong_type("budget", "an object", given)
-    for name, limit in given.items():
+    if not isinstance(value, dict):
+        raise wrong_type("budget", "an object", value)
+    for name, limit in value.items():
         if name not in ("tokens", "dollars"):
             raise invalid(f"budget.{name}: unknown. Use: tokens, dollars.", f"budget.{name}", "unknown_parameter")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit < 0):
             raise wrong_type(f"budget.{name}", "a number, 0 or more", limit)
-    return Budget(given.get("tokens"), given.get("dollars"))
+    return Budget(value.get("tokens"), value.get("dollars"))
 
 
-def _deadline(given: Any) -> Deadline | None:
+def _deadline(value: Any) -> Deadline | None:
     try:
-        return read_deadline(given)
+        return read_deadline(value)
     except ValueError as error:
         raise invalid(str(error), "deadline_s", "invalid_type") from None
 
@@ -211,6 +275,3 @@ async def _send_lines(send: Send, chunks: AsyncGenerator[list[bytes], None]) -> 
         async for results in chunks:
             await send({"type": "http.response.body", "body": b"\n".join(results) + b"\n", "more_body": True})
     await send({"type": "http.response.body", "body": b""})
-
-
-HANDLERS: dict[str, ASGIApp] = {RUN: run, VALIDATE: validate_grader, REWARDS: rewards}

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from fairmark.judges.chosen import offered
 from fairmark.judges.configured import configured, owner_of
-from fairmark.judges.models import Registry, read_registry
+from fairmark.judges.models import ModelRegistry, read_registry
 from fairmark.refusals import not_found
 from fairmark.serving.wire import answer, state
 
@@ -26,7 +26,7 @@ async def retrieve(request: Request) -> Response:
     name = request.path_params["model"]
     registry = read_registry()
     # A provider that takes every name proves nothing about this one.
-    named = Registry(registry.providers, registry.entries, registry.aliases, None)
+    named = ModelRegistry(registry.providers, registry.entries, registry.aliases, None)
     owner = configured(state(request).settings.data_folder).get(name) or owner_of(named, name)
     if owner is None:
         owner = (await offered()).get(name)

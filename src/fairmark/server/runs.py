@@ -1,32 +1,71 @@
 """Runs of an eval, and their output items. Creating one only stores it; the engine works it off."""
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairmark.evals.run_calls import ITEM_STATUSES, STATUSES, cancel_run, delete_run, new_run, run_wire
+from fairmark.evals.regrade import regrade as grade_again
+from fairmark.evals.run_calls import (
+    ITEM_STATUSES,
+    STATUSES,
+    cancel_run,
+    columns_of,
+    delete_run,
+    new_run,
+    run_wire,
+)
+from fairmark.longjson import LONG
 from fairmark.refusals import not_found
 from fairmark.serving.lists import read_query
 from fairmark.serving.named import named_eval, named_run
-from fairmark.serving.wire import answer, base_url, page, project, read_object, state
+from fairmark.serving.wire import (
+    answer,
+    base_url,
+    decode_object,
+    key_id,
+    page,
+    project,
+    read_object,
+    state,
+    whole_body,
+)
+from fairmark.store import Run, View
+from fairmark.store.views.choosing import ANY, Choice, choose
+from fairmark.store.views.rows import Outcome
 
 
 async def create(request: Request) -> Response:
     shared, eval_ = state(request), await named_eval(request)
-    body = await read_object(request)
-    run = await new_run(shared.store, shared.registry, shared.engine, project(request), eval_, body)
-    return answer(run_wire(run, base_url(request)), 201)
+    body = await read_object(request, rows=True)
+    await shared.keeper.settled(project(request))  # it may be about what was asked just now
+    run = await new_run(shared.store, shared.registry, shared.engine, project(request), eval_, body, key_id(request))
+    return answer(await _shown(run, base_url(request)), 201)
+
+
+async def regrade(request: Request) -> Response:
+    """A body is not needed: without one the criteria stay the same."""
+    shared, eval_, run = state(request), await named_eval(request), await named_run(request)
+    sent = await whole_body(request.receive)
+    body = await asyncio.to_thread(decode_object, sent) if sent.strip() else {}
+    made = await grade_again(
+        shared.store, shared.registry, shared.engine, project(request), eval_, run, body, key_id(request)
+    )
+    return answer(await _shown(made, base_url(request)), 201)
 
 
 async def retrieve(request: Request) -> Response:
-    return answer(run_wire(await named_run(request), base_url(request)))
+    return answer(await _shown(await named_run(request), base_url(request)))
 
 
 async def cancel(request: Request) -> Response:
     """By both paths; the body, where there is one, is not looked at. A run that has ended stays as it is."""
     shared = state(request)
     run = await cancel_run(shared.store, shared.engine, project(request), await named_run(request))
-    return answer(run_wire(run, base_url(request)))
+    return answer(await _shown(run, base_url(request)))
 
 
 async def delete(request: Request) -> Response:
@@ -40,10 +79,17 @@ async def list_(request: Request) -> Response:
     query = read_query(request, limit=20, order="asc")
     status = query.choice("status", STATUSES, "completed") if query.params.get("status") else None
     store, base = state(request).store, base_url(request)
-    found = await store.runs.list(
+    listed = await store.runs.list(
         project(request), eval_.id, query.limit, query.after, query.order, status, query.before
     )
-    return page([(run.id, run_wire(run, base)) for run in found.data], found.has_more)
+    return page([(run.id, await _shown(run, base)) for run in listed.data], listed.has_more)
+
+
+async def _shown(run: Run, base: str) -> dict[str, Any]:
+    """One that was made elsewhere may hold all its rows."""
+    if run.received is None or len(run.received) <= LONG:
+        return run_wire(run, base)
+    return await asyncio.to_thread(run_wire, run, base)
 
 
 async def list_items(request: Request) -> Response:
@@ -52,8 +98,20 @@ async def list_items(request: Request) -> Response:
     status = None
     if query.params.get("status"):
         status = ITEM_STATUSES[query.choice("status", tuple(ITEM_STATUSES), "pass")]
-    found = await state(request).store.items.list(run, query.limit, query.after, query.order, status, query.before)
-    return page([(item.id, msgspec.Raw(item.body)) for item in found.data], found.has_more)
+    among = None
+    if query.params.get("split"):
+        query.choice("split", ("true",), "true")
+        among = await _split_rows(request, run, status)
+    listed = await state(request).store.items.list(
+        run, query.limit, query.after, query.order, status, query.before, among
+    )
+    return page([(item.id, msgspec.Raw(item.body)) for item in listed.data], listed.has_more)
+
+
+async def _split_rows(request: Request, run: Run, status: Outcome | None) -> Sequence[int]:
+    """The rows on which judges were not of one mind, by index. Raises ApiError."""
+    columns = await columns_of(state(request).store, run)
+    return await asyncio.to_thread(choose, columns, Choice(View(status), split=ANY))
 
 
 async def retrieve_item(request: Request) -> Response:

@@ -1,16 +1,20 @@
 """Who may come in: a request's key -> its project, and how often a key may knock."""
 
+import asyncio
 import time
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Protocol
 
 from fairmark.errors import ApiError
 from fairmark.serving.proxies import Caller
 from fairmark.serving.wrongkeys import WrongKeys
-from fairmark.work.bucket import Bucket
+from fairmark.work import together
 
 REMEMBERED_S = 2.0
 """How long a key's answer is remembered: a revoked key works at most this much longer."""
+ASK_AGAIN_S = 1.0
+"""After so long the store is asked again beside what goes on: beside much else that takes a while, and who comes often
+need not wait for it."""
 REMEMBERED_AT_MOST = 10_000
 OPEN_PROJECT = "default"
 SESSION_COOKIE = "fairmark_session"
@@ -19,7 +23,7 @@ LOOPBACK_NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 Headers = Mapping[bytes, bytes]
 
 
-class Key(Protocol):
+class KnownKey(Protocol):
     """As much of a stored key as is needed here."""
 
     @property
@@ -29,18 +33,18 @@ class Key(Protocol):
     def project(self) -> str: ...
 
 
-class Keys(Protocol):
+class KeyFinder(Protocol):
     """Where keys are kept."""
 
-    async def find(self, key: str) -> Key | None: ...
+    async def find(self, key: str) -> KnownKey | None: ...
 
     async def any(self) -> bool: ...
 
 
-class Sessions(Protocol):
+class SessionFinder(Protocol):
     """Where sessions of the web page are kept."""
 
-    async def find(self, token: str) -> Key | None: ...
+    async def find(self, token: str) -> KnownKey | None: ...
 
 
 class Visitor:
@@ -52,7 +56,7 @@ class Visitor:
         self.project = project
         self.key_id = key_id
         # As many at once after a pause, then one for each share of the minute.
-        self._bucket = Bucket(per_minute, holds=per_minute) if per_minute else None
+        self._bucket = together.bucket(f"key {key_id}", per_minute, per_minute) if per_minute else None
 
     def knock(self) -> None:
         """Raises 429 where this key has knocked too often."""
@@ -74,7 +78,12 @@ class Access:
     """Lets requests in. Without any key in the store, and only where we listen on loopback, everybody is let in."""
 
     def __init__(
-        self, keys: Keys, sessions: Sessions, on_loopback: bool, rate_limit_per_minute: int, wrong_keys: WrongKeys
+        self,
+        keys: KeyFinder,
+        sessions: SessionFinder,
+        on_loopback: bool,
+        rate_limit_per_minute: int,
+        wrong_keys: WrongKeys,
     ) -> None:
         self._keys = keys
         self._wrong_keys = wrong_keys
@@ -82,9 +91,12 @@ class Access:
         self._on_loopback = on_loopback
         self._per_minute = rate_limit_per_minute
         self._everybody = Visitor(OPEN_PROJECT, None, rate_limit_per_minute)
-        self._open_until = 0.0
-        self._closed_until = 0.0
+        self._open = (-REMEMBERED_S, False)
+        """When it was asked whether there is no key at all, and the answer."""
         self._found: dict[str, tuple[float, Visitor | None]] = {}
+        """When a key was asked for, and whose it is."""
+        self._asking: dict[str, asyncio.Task[Any]] = {}
+        """What is asked again, by its key; "" whether there are any."""
         self._visitors: dict[str, Visitor] = {}
         self._hosts: set[bytes] = set()
 
@@ -93,11 +105,11 @@ class Access:
 
         `headers`: as they came, which proxies have not changed.
         """
-        given = _credentials(headers)
-        found = await self._let_in(headers, given, caller)
-        if found is not None:
-            return found
-        message = "The API key is not valid." if given else "There is no API key."
+        keys = _credentials(headers)
+        visitor = await self._let_in(headers, keys, caller)
+        if visitor is not None:
+            return visitor
+        message = "The API key is not valid." if keys else "There is no API key."
         raise ApiError(
             401,
             f"{message} Send one as 'Authorization: Bearer KEY' or 'api-key: KEY'; fairmark keys create makes one.",
@@ -106,12 +118,12 @@ class Access:
 
     async def page_visitor(self, headers: Headers, caller: Caller) -> tuple[Visitor, str | None]:
         """For the web page, where a session is as good as a key. Gives the session too, where it was what counted."""
-        given, session = _credentials(headers), cookie(headers, SESSION_COOKIE)
+        keys, session = _credentials(headers), cookie(headers, SESSION_COOKIE)
         key = await self._sessions.find(session) if session else None
         # A session counts before the open door, which is remembered for a moment after the first key was made.
-        found = await self._let_in(headers, given, caller) if key is None or given else None
-        if found is not None:
-            return found, None
+        visitor = await self._let_in(headers, keys, caller) if key is None or keys else None
+        if visitor is not None:
+            return visitor, None
         if key is None:
             raise ApiError(
                 401,
@@ -120,50 +132,66 @@ class Access:
             )
         return self._visitor(key), session
 
-    async def _let_in(self, headers: Headers, given: list[str], caller: Caller) -> Visitor | None:
+    async def _let_in(self, headers: Headers, keys: list[str], caller: Caller) -> Visitor | None:
         if self._on_loopback and await self._is_open():
             self._check_page(headers, caller)
             return self._everybody
-        for key in given:
+        for key in keys:
             self._wrong_keys.check(caller.address, key)
-            found = await self._find(key)
-            if found is not None:
+            visitor = await self._find(key)
+            if visitor is not None:
                 self._wrong_keys.right(caller.address, key)
-                return found
-        for key in given:
+                return visitor
+        for key in keys:
             self._wrong_keys.wrong(caller.address, key)
         return None
 
     async def _is_open(self) -> bool:
+        asked_at, is_open = self._open
+        if self._counts(asked_at, "", self._ask_whether_open):
+            return is_open
+        return await self._ask_whether_open()
+
+    async def _ask_whether_open(self) -> bool:
         now = time.monotonic()
-        if now < self._open_until:
-            return True
-        if now < self._closed_until:
-            return False
-        if await self._keys.any():
-            self._closed_until = now + REMEMBERED_S
-            return False
-        self._open_until = now + REMEMBERED_S
-        return True
+        is_open = not await self._keys.any()
+        self._open = (now, is_open)
+        return is_open
 
     async def _find(self, key: str) -> Visitor | None:
+        asked_at, visitor = self._found.get(key, (-REMEMBERED_S, None))
+        if self._counts(asked_at, key, lambda: self._ask_for(key)):
+            return visitor
+        return await self._ask_for(key)
+
+    async def _ask_for(self, key: str) -> Visitor | None:
         now = time.monotonic()
-        until, found = self._found.get(key, (0.0, None))
-        if now < until:
-            return found
         stored = await self._keys.find(key)
-        found = None if stored is None else self._visitor(stored)
+        visitor = None if stored is None else self._visitor(stored)
         if len(self._found) >= REMEMBERED_AT_MOST:  # somebody tries keys
             self._found.clear()
-        self._found[key] = (now + REMEMBERED_S, found)
-        return found
+        self._found[key] = (now, visitor)
+        return visitor
 
-    def _visitor(self, key: Key) -> Visitor:
+    def _counts(self, asked_at: float, key: str, ask: Callable[[], Coroutine[Any, Any, object]]) -> bool:
+        """Whether what was answered then still counts. Where it will not for long, it is asked again meanwhile."""
+        age_s = time.monotonic() - asked_at
+        if ASK_AGAIN_S < age_s < REMEMBERED_S and key not in self._asking:
+            task = self._asking[key] = asyncio.ensure_future(ask())
+            task.add_done_callback(lambda done: self._asked(key, done))
+        return age_s < REMEMBERED_S
+
+    def _asked(self, key: str, task: "asyncio.Task[Any]") -> None:
+        del self._asking[key]
+        if not task.cancelled():
+            task.exception()  # a store that is away: whoever comes when the answer counts no more is told
+
+    def _visitor(self, key: KnownKey) -> Visitor:
         """One for each key, however it comes in: it knocks as often as it may, all ways together."""
-        found = self._visitors.get(key.id)
-        if found is None:
-            found = self._visitors[key.id] = Visitor(key.project, key.id, self._per_minute)
-        return found
+        visitor = self._visitors.get(key.id)
+        if visitor is None:
+            visitor = self._visitors[key.id] = Visitor(key.project, key.id, self._per_minute)
+        return visitor
 
     def _check_page(self, headers: Headers, caller: Caller) -> None:
         """A browser sends requests to this machine for any page it shows; such a page must not use the server.
@@ -198,20 +226,20 @@ class Access:
 
 def cookie(headers: Headers, name: str) -> str | None:
     """A cookie's value. Ours need no quoting, so that nothing of it is undone here."""
-    for each in headers.get(b"cookie", b"").decode("latin-1").split(";"):
-        found, _, value = each.strip().partition("=")
-        if found == name:
+    for pair in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        key, _, value = pair.strip().partition("=")
+        if key == name:
             return value
     return None
 
 
 def _credentials(headers: Headers) -> list[str]:
     """The keys that a request brings: OpenAI's header and Azure's."""
-    found = []
+    keys = []
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
     if scheme.lower() == "bearer" and token.strip():
-        found.append(token.strip())
+        keys.append(token.strip())
     key = headers.get(b"api-key", b"").decode("latin-1").strip()
-    if key and key not in found:
-        found.append(key)
-    return found
+    if key and key not in keys:
+        keys.append(key)
+    return keys

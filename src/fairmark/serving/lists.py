@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from fairmark import jsontext
 from fairmark.refusals import invalid
-from fairmark.store.pages import Order
+from fairmark.store.base.pages import Order
 
 Word = TypeVar("Word", bound=str)
 MOST = 100
@@ -30,18 +30,18 @@ class Query(NamedTuple):
 def read_query(request: Request, *, limit: int, most: int = MOST, order: Order) -> Query:
     """The query of a list with these defaults. Raises ApiError."""
     params = request.query_params
-    given = params.get("limit")
-    if given:
-        if not given.isascii() or not given.isdecimal() or not 1 <= int(given[:9]) <= most or len(given) > 9:
-            raise invalid(f"limit: found {jsontext.quote(given)}. It takes a number from 1 to {most}.", "limit")
-        limit = int(given)
+    text = params.get("limit")
+    if text:
+        if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= most or len(text) > 9:
+            raise invalid(f"limit: found {jsontext.quote(text)}. It takes a number from 1 to {most}.", "limit")
+        limit = int(text)
     after, before = params.get("after") or None, params.get("before") or None
     return Query(limit, after, before, _choice(params, "order", ORDERS, order), params)
 
 
 def _choice(params: QueryParams, name: str, allowed: Sequence[Word], default: Word) -> Word:
-    given = params.get(name) or default
+    text = params.get(name) or default
     for word in allowed:
-        if word == given:
+        if word == text:
             return word
-    raise invalid(f"{name}: found {jsontext.quote(given)}. Use one of: {', '.join(allowed)}.", name)
+    raise invalid(f"{name}: found {jsontext.quote(text)}. Use one of: {', '.join(allowed)}.", name)

@@ -11,6 +11,7 @@ import traceback
 from typing import Any, Literal, get_args
 
 from fairmark import jsontext
+from fairmark.work import marks
 
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -19,7 +20,15 @@ LOGGER = logging.getLogger("fairmark.server")
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON. What the caller gives as `extra={"fields": {…}}` stands in it as it is."""
+    """A record as one line of JSON, with the request and the run that it is about, whoever writes it. What the caller
+    gives as `extra={"fields": {…}}` stands in it as it is.
+
+    `process`: which one of several this is, for every line.
+    """
+
+    def __init__(self, process: int | None = None) -> None:
+        super().__init__()
+        self._process = process
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -29,16 +38,19 @@ class JsonLines(logging.Formatter):
         }
         if record.name != LOGGER.name:
             line["logger"] = record.name
+        if self._process is not None:
+            line["process"] = self._process
+        line.update(marks.now())
         line.update(getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[1] is not None:
             line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
         return jsontext.encode(line).decode()
 
 
-def set_up(level: Level) -> None:
+def set_up(level: Level, process: int | None = None) -> None:
     """Send everything that is logged in this process to standard error, as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines(process))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

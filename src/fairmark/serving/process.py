@@ -6,6 +6,7 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Generator
+from os import urandom
 from types import FrameType
 from typing import Any
 
@@ -14,7 +15,6 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairmark.errors import ApiError, CannotServe
-from fairmark.serving.wire import new_request_id
 
 KEEP_ALIVE_S = 75
 """Longer than clients keep an idle connection: otherwise theirs is closed just when they send."""
@@ -28,29 +28,41 @@ DISCARDED_AT_MOST = 256_000_000
 """How much of a body that was refused is read and thrown away."""
 
 
-def bind(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets for all addresses of the host. Raises CannotServe."""
+def bind(host: str, port: int, *, shared: bool = False) -> list[socket.socket]:
+    """Listening sockets for all addresses of the host. Raises CannotServe.
+
+    `shared`: other processes of the same user may listen there too, and the system spreads connections over them.
+    """
+    sockets = reserve(host, port, shared=shared)
+    for listener in sockets:
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    return sockets
+
+
+def reserve(host: str, port: int, *, shared: bool = True) -> list[socket.socket]:
+    """The same, but they do not listen: the port is ours, and connections go to those who do."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
         raise CannotServe(f"--host {host}: {getattr(error, 'strerror', None) or error}.") from None
     sockets: list[socket.socket] = []
     failure: OSError | None = None
-    for family, kind, protocol, _, address in sorted(found, key=lambda each: each[0] != socket.AF_INET):
-        each = socket.socket(family, kind, protocol)
+    for family, kind, protocol, _, address in sorted(addresses, key=lambda entry: entry[0] != socket.AF_INET):
+        listener = socket.socket(family, kind, protocol)
         try:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shared:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             if family == socket.AF_INET6:
-                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             # A host of several addresses gets the same port on each.
             chosen = sockets[0].getsockname()[1] if sockets else address[1]
-            each.bind((address[0], chosen, *address[2:]))
-            each.listen(BACKLOG)
-            each.setblocking(False)
-            sockets.append(each)
+            listener.bind((address[0], chosen, *address[2:]))
+            sockets.append(listener)
         except OSError as error:
             failure = error
-            each.close()
+            listener.close()
     if not sockets:
         reason = (failure.strerror or str(failure)).lower() if failure else "no address"
         raise CannotServe(f"{host}:{port}: {reason}. Choose another with --port.")
@@ -101,12 +113,12 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         watched = (signal.SIGINT, signal.SIGTERM)
-        before = {each: signal.signal(each, self._stop) for each in watched}
+        before = {number: signal.signal(number, self._stop) for number in watched}
         try:
             yield
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit  # the second time in earnest
@@ -119,9 +131,9 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:
-            for each in list(self.server_state.connections):
-                if isinstance(each, Connection):
-                    each.look()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.look()
         return await super().on_tick(counter)
 
 
@@ -194,7 +206,7 @@ class Connection(HttpToolsProtocol):
         reason = {400: b"Bad Request", 408: b"Request Timeout"}[error.status]
         self.transport.write(
             b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n"
-            b"x-request-id: %b\r\n\r\n%b" % (error.status, reason, len(body), new_request_id(), body)
+            b"x-request-id: req_%b\r\n\r\n%b" % (error.status, reason, len(body), urandom(16).hex().encode(), body)
         )
         self.transport.close()
 

@@ -1,38 +1,26 @@
-"""Graders that clients want to keep: the way into the registry, and the answer where it does not take one."""
+"""Graders that clients want to keep: the way into the registry."""
 
 from starlette.requests import Request
 
-from fairmark.errors import (
-    ApiError,
-    DuplicateKey,
-    FairmarkError,
-    FunctionRefused,
-    InvalidGrader,
-    InvalidKey,
-    LockedGrader,
-    VersionConflict,
-)
-from fairmark.refusals import invalid_grader, refused
+from fairmark.errors import LockedGrader
+from fairmark.refusals import cannot_keep, not_found
 from fairmark.registry.keeping import Registration
-from fairmark.serving.wire import state
+from fairmark.serving.wire import project, state
+from fairmark.store import Grader
+
+
+async def delete_named(request: Request) -> Grader:
+    """The grader that the path names, deleted. Raises ApiError."""
+    key = request.path_params["key"]
+    try:
+        gone = await registration(request).delete(project(request), key)
+    except LockedGrader as error:
+        raise cannot_keep(error) from None
+    if gone is None:
+        raise not_found("grader", key)
+    return gone
 
 
 def registration(request: Request) -> Registration:
     shared = state(request)
     return Registration(shared.store.graders, shared.registry)
-
-
-def refusal(error: FairmarkError, root: str = "grader") -> FairmarkError:
-    """The answer to those who wanted to keep a grader that cannot be kept."""
-    match error:
-        case InvalidGrader():
-            return invalid_grader(error, root)
-        case FunctionRefused():
-            checks = [each._asdict() for each in error.found.checks]
-            extra = {"checks": checks, "warnings": error.found.warnings, "valid": False}
-            param = (root + error.path.removeprefix("$")).removeprefix(".")
-            return ApiError(error.status, str(error), param=param, code=error.code, extra=extra)
-        case InvalidKey() | DuplicateKey() | VersionConflict() | LockedGrader():
-            return refused(error)
-        case _:
-            return error

@@ -13,7 +13,7 @@ from fairmark import jsontext
 from fairmark.errors import ApiError
 from fairmark.refusals import invalid
 from fairmark.serving.wire import ClientGone
-from fairmark.store.contents import NewContent
+from fairmark.store.base.contents import NewContent
 
 if TYPE_CHECKING:  # it is only there for those who check types
     from python_multipart.multipart import MultipartCallbacks
@@ -34,8 +34,8 @@ class Upload:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
-            found = jsontext.quote(content_type) if content_type else "nothing"
-            raise invalid(f"Content-Type: found {found}. A file is uploaded as multipart/form-data with a boundary.")
+            shown = jsontext.quote(content_type) if content_type else "nothing"
+            raise invalid(f"Content-Type: found {shown}. A file is uploaded as multipart/form-data with a boundary.")
         callbacks: MultipartCallbacks = {
             "on_part_begin": self._begin_part,
             "on_part_data": self._take_data,

@@ -9,8 +9,12 @@ import hashlib
 import ipaddress
 import math
 import time
+from typing import TYPE_CHECKING
 
 from fairmark.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FREE = 5
 """How many wrong keys an address may send before it has to wait."""
@@ -44,6 +48,8 @@ class WrongKeys:
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
         self._right: set[tuple[str, str]] = set()
+        self.tell: Callable[[str, str], None] | None = None
+        """Has the other processes of the server count what came here."""
 
     def check(self, address: str, key: str, *, by_hand: bool = False) -> None:
         """Before a key is looked up. Raises 429 while the address has to wait, for keys that are new from there.
@@ -71,8 +77,14 @@ class WrongKeys:
 
     def wrong(self, address: str, key: str, *, by_hand: bool = False) -> None:
         """A key was wrong. `by_hand`: somebody typed it, and each time counts."""
-        now, digest, group = time.monotonic(), _digest(key), _group(address)
+        group, digest = _group(address), _digest(key)
         self._right.discard((address, key))
+        if self.count(group, digest.hex(), by_hand=by_hand) and self.tell is not None:
+            self.tell(group, digest.hex())
+
+    def count(self, group: str, hashed: str, *, by_hand: bool = True) -> bool:
+        """One more wrong key of these addresses; false where it does not count."""
+        now, digest = time.monotonic(), bytes.fromhex(hashed)
         record = self._records.pop(group, None)
         if record is None or now - record.last > FORGOTTEN_AFTER_S:
             record = _Record()
@@ -81,13 +93,14 @@ class WrongKeys:
             del self._records[next(iter(self._records))]
         # Those that were under way when the wait began do not make it longer.
         if record.until > now or (digest in record.keys and not by_hand):
-            return
+            return False
         record.last = now
         record.count += 1
         if len(record.keys) < REPEATED_AT_MOST:
             record.keys.add(digest)
         if record.count >= FREE:
             record.until = now + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(record.count - FREE, 30))
+        return True
 
 
 def _too_many(wait_s: float) -> ApiError:

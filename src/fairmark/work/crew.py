@@ -11,6 +11,7 @@ from typing import Any
 
 from fairmark.result import Result
 from fairmark.spec import GraderSpec
+from fairmark.work import counts
 from fairmark.work.eventloop import on_own_loop
 from fairmark.work.fair import FairSlots
 from fairmark.work.pool import cores
@@ -21,42 +22,50 @@ SPARE = 2
 """Workers beyond the number of cores, for owners who have none while others hold all of them for long."""
 
 
+STARTS = counts.counter("fairmark_worker_starts_total", "Worker processes started for rows that compute.")
+KILLS = counts.counter("fairmark_worker_kills_total", "Worker processes killed at a limit, or because nobody waited.")
+
+
 class Crew:
     """As many workers as cores. It lives on the process's own event loop; `grade` may be called on any."""
 
     def __init__(self, size: int | None = None) -> None:
         self._size = size or cores()
-        self._slots = FairSlots(self._size, spare=SPARE)
+        self._slots = FairSlots(self._size, spare=SPARE, what="worker")
         self._threads = ThreadPoolExecutor(self._size + SPARE, "fairmark-crew")
         self._idle: list[tuple[WorkerProcess, asyncio.TimerHandle]] = []
 
-    async def grade(self, owner: str, spec: GraderSpec, row: Any, timeout_s: float) -> Result:
-        """The result of a data row, `{"item": …, "sample": …}`.
+    async def grade_all(self, owner: str, spec: GraderSpec, rows: list[Any], timeout_s: float) -> list[Result]:
+        """The results of data rows, `{"item": …, "sample": …}` each, by one worker.
 
         Raises NotSent, WorkerDied, or TimeoutError where it took longer; the time spent in the queue does not count.
         Leaving early kills what is being done.
         """
-        return await on_own_loop(self._grade(owner, spec, row, timeout_s))
+        return await on_own_loop(self._grade(owner, spec, rows, timeout_s))
 
-    async def _grade(self, owner: str, spec: GraderSpec, row: Any, timeout_s: float) -> Result:
+    async def _grade(self, owner: str, spec: GraderSpec, rows: list[Any], timeout_s: float) -> list[Result]:
         async with self._slots.turn(owner):
-            worker = self._take()
-            asked = asyncio.get_running_loop().run_in_executor(self._threads, worker.grade, spec, [row])
+            worker = self._take(spec)
+            asked = asyncio.get_running_loop().run_in_executor(self._threads, worker.grade, spec, rows)
             try:
                 async with asyncio.timeout(timeout_s):
-                    return (await asyncio.shield(asked))[0]
+                    return await asyncio.shield(asked)
             finally:
                 if not asked.done():
+                    KILLS.add()
                     worker.kill()
                     await asyncio.wait([asked])
                     asked.exception()  # that it died is no news
                     worker.stop()
                 self._give_back(worker)
 
-    def _take(self) -> WorkerProcess:
+    def _take(self, spec: GraderSpec) -> WorkerProcess:
+        """One that knows the grader, if there is one: another has to read it first."""
         if not self._idle:
+            STARTS.add()
             return WorkerProcess()
-        worker, ending = self._idle.pop()
+        knowing = (place for place, (worker, _) in enumerate(self._idle) if worker.knows(spec))
+        worker, ending = self._idle.pop(next(knowing, -1))
         ending.cancel()
         return worker
 

@@ -33,6 +33,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def call(function: Callable[[], object]) -> None:
+    """Calls it on the loop, soon, for whoever does not wait for it."""
+    _running_loop().call_soon_threadsafe(function)
+
+
 def iterate(values: AsyncGenerator[T, None]) -> Iterator[T]:
     """The values of an asynchronous generator, for a synchronous caller. Leaving early closes it.
 
@@ -42,8 +47,8 @@ def iterate(values: AsyncGenerator[T, None]) -> Iterator[T]:
     with _fewer_collections:
         ahead = run(_Ahead.start(values))
         try:
-            while found := run(ahead.take()):
-                yield from found
+            while batch := run(ahead.take()):
+                yield from batch
         finally:
             run(ahead.close())
 
@@ -117,11 +122,11 @@ class _Ahead:
         while not self._found and not self._ended:
             self._news.clear()
             await self._news.wait()
-        found, self._found = self._found, []
+        batch, self._found = self._found, []
         self._room.set()
-        if not found and self._error is not None:
+        if not batch and self._error is not None:
             raise self._error
-        return found
+        return batch
 
     async def close(self) -> None:
         self._task.cancel()
@@ -143,14 +148,17 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def in_order(
-    start: Callable[[S], Coroutine[Any, Any, T]], sources: AsyncIterable[S], at_once: int
+    start: Callable[[S], Coroutine[Any, Any, T]], sources: AsyncIterable[S], at_once: int | Callable[[], int]
 ) -> AsyncGenerator[T, None]:
-    """start(source) for each source, at most so many under way, the values in the order of the sources."""
+    """start(source) for each source, at most so many under way, the values in the order of the sources.
+
+    `at_once` may be asked anew for each source.
+    """
     tasks: deque[asyncio.Task[T]] = deque()
     try:
         async for source in sources:
             tasks.append(asyncio.create_task(start(source)))
-            if len(tasks) >= at_once or tasks[0].done():
+            while tasks and (tasks[0].done() or len(tasks) >= (at_once() if callable(at_once) else at_once)):
                 yield await tasks.popleft()
         while tasks:
             yield await tasks.popleft()
@@ -162,6 +170,12 @@ async def in_order(
 async def give_way() -> None:
     """Let others on the loop have their turn."""
     await asyncio.sleep(0)
+
+
+async def aside(functions: Iterable[Callable[[], object]]) -> None:
+    """Calls them in a thread, one after the other."""
+    for function in functions:
+        await asyncio.to_thread(function)
 
 
 async def until(moment: float, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -2,25 +2,48 @@
 hold many."""
 
 import asyncio
+import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from types import TracebackType
+
+from fairmark.work import counts
+
+WAITS = counts.histogram(
+    "fairmark_wait_seconds", "How long owners waited for a turn, by what it was and by project.", "what", "owner"
+)
+
+_weights: dict[str, float] = {}
+
+
+def set_weights(weights: Mapping[str, float]) -> None:
+    """From now on an owner of weight 2 has twice as much of all that is scarce as one of weight 1, where both want it.
+    Who is not named has 1."""
+    _weights.clear()
+    _weights.update(weights)
+
+
+def weight(owner: str) -> float:
+    return _weights.get(owner, 1.0)
 
 
 class FairSlots:
     """So many turns at once, shared by owner. It belongs to one event loop.
 
-    When a slot is free, the owner who holds the fewest is next; among equals the one who has waited longest since his
-    last turn; each owner's own turns are first come, first served. An owner who is alone may hold all `total` slots
-    (or `per_owner`). Beyond them there are `spare` slots for owners who hold none: so somebody who holds everything
-    for long keeps nobody from his first turn. Never more than `total + spare` are held.
+    When a slot is free, the owner who holds the fewest for his weight is next; among equals the one who has waited
+    longest since his last turn; each owner's own turns are first come, first served. An owner who is alone may hold all
+    `total` slots (or `per_owner`). Beyond them there are `spare` slots for owners who hold none: so somebody who holds
+    everything for long keeps nobody from his first turn. Never more than `total + spare` are held.
     """
 
-    def __init__(self, total: int, *, spare: int = 0, per_owner: int | None = None) -> None:
+    def __init__(self, total: int, *, spare: int = 0, per_owner: int | None = None, what: str | None = None) -> None:
+        """`what` the slots are, for those who look how long owners wait for them."""
         if total < 1 or spare < 0 or (per_owner is not None and per_owner < 1):
             raise ValueError(f"no slots to share: total {total}, spare {spare}, per_owner {per_owner}")
         self._total = total
         self._spare = spare
         self._per_owner = per_owner
+        self._what = what
         self._held: dict[str, int] = {}
         self._holding = 0
         self._waiting: OrderedDict[str, OrderedDict[asyncio.Future[None], None]] = OrderedDict()
@@ -32,8 +55,11 @@ class FairSlots:
 
     async def enter(self, owner: str) -> None:
         """Wait for a slot. Each must be left."""
-        if self.try_enter(owner):
+        if self.has_room(owner):
+            self._take(owner)
+            self._waited(owner, 0.0)
             return
+        began = time.monotonic()
         place = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, OrderedDict())[place] = None
         try:
@@ -44,6 +70,11 @@ class FairSlots:
             else:
                 self._forget(owner, place)
             raise
+        self._waited(owner, time.monotonic() - began)
+
+    def _waited(self, owner: str, seconds: float) -> None:
+        if self._what is not None:
+            WAITS.add(seconds, self._what, owner)
 
     def try_enter(self, owner: str) -> bool:
         """Take a slot if there is one at once."""
@@ -101,7 +132,7 @@ class FairSlots:
 
     def _let_in(self) -> None:
         while admissible := [owner for owner in self._waiting if self.has_room(owner)]:
-            owner = min(admissible, key=self.held)
+            owner = min(admissible, key=lambda waiting: self.held(waiting) / weight(waiting))
             place, _ = self._waiting[owner].popitem(last=False)
             if self._waiting[owner]:
                 self._waiting.move_to_end(owner)

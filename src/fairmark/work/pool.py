@@ -84,5 +84,16 @@ def _collect(waiting: "deque[tuple[Chunk, Future[list[Result] | None]]]", here: 
     return future.result() or here(chunk)
 
 
+_cores: int | None = None
+
+
+def use_cores(count: int) -> None:
+    """From now on this process uses so many: others like it have the rest."""
+    global _cores
+    _cores = count
+
+
 def cores() -> int:
+    if _cores is not None:
+        return _cores
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

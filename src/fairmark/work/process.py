@@ -38,6 +38,10 @@ class WorkerProcess:
     def alive(self) -> bool:
         return self._process is not None
 
+    def knows(self, spec: GraderSpec) -> bool:
+        """Whether the grader of its last order was this one."""
+        return self._known is spec
+
     def grade(self, spec: GraderSpec, rows: list[Any]) -> list[Result]:
         """The results of data rows, `{"item": …, "sample": …}` each. Raises NotSent or WorkerDied."""
         process = self._process

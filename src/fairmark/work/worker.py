@@ -8,10 +8,8 @@ import signal
 import sys
 from importlib import import_module
 
-import msgspec
-
 from fairmark.errors import InvalidGrader
-from fairmark.work.frames import UNKNOWN_GRADER, pack_results, receive, send
+from fairmark.work.frames import UNKNOWN_GRADER, pack_results, receive, send, unpack
 
 
 def main() -> None:
@@ -23,7 +21,7 @@ def main() -> None:
     grader = None
     try:
         while True:
-            new_grader, rows = msgspec.msgpack.decode(receive(orders))
+            new_grader, rows = unpack(receive(orders))
             grader = new_grader or grader
             send(answers, pack_results(list(grade_stream(grader, rows, workers=1))))
     except (EOFError, BrokenPipeError):
