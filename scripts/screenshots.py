@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def take(base: str) -> None:
-    wanted, first = demo.read()
+    wanted, (first, _) = demo.read()
     eval_ = call(f"{base}/v1/evals", wanted)
     run = call(f"{base}/v1/evals/{eval_['id']}/runs", first)
     with sync_playwright() as playwright:

@@ -18,11 +18,12 @@ const result = await build({
   metafile: true,
 });
 await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.esm.js"], format: "esm", outfile: join(target, "uplot.js") });
+await build({ ...common, entryPoints: ["node_modules/temml/dist/temml.mjs"], format: "esm", outfile: join(target, "temml.js") });
 copyFileSync("node_modules/uplot/dist/uPlot.min.css", join(target, "uplot.css"));
 copyFileSync("node_modules/htmx.org/dist/htmx.min.js", join(target, "htmx.js"));
 
 // The licences of all that is inside, in one file beside it.
-const inside = new Set(["htmx.org", "uplot"]);
+const inside = new Set(["htmx.org", "temml", "uplot"]);
 for (const path of Object.keys(result.metafile.inputs)) {
   const found = path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//);
   if (found) inside.add(found[1]);

@@ -21,6 +21,8 @@ price_out = 1.0
 provider = "house"
 price_in = 1.0
 price_out = 10.0
+[models.contrary]
+provider = "house"
 """
 SAID = """## Paris
 
@@ -93,7 +95,8 @@ CRITERIA: list[dict[str, Any]] = [
 
 
 class House:
-    """The student answers in Markdown, every third time in JSON. The judge's result is the question's number / 20."""
+    """The student answers in Markdown, every third time in JSON. The judge's result is the question's number / 20;
+    that of `contrary` is what is missing from it to 1."""
 
     latency_s = 0.0
 
@@ -104,7 +107,10 @@ class House:
             await Answer(SAID if int(text.split()[-1]) % 3 else SAID_JSON).play(wire, request)
             return
         number = int(text.split("Question ")[1].split(":")[0])
-        await Answer(json.dumps({"steps": STEPS, "result": number % 20 / 20})).play(wire, request)
+        result = number % 20 / 20
+        if request.body["model"] == "contrary":
+            result = 1 - result
+        await Answer(json.dumps({"steps": STEPS, "result": result})).play(wire, request)
 
 
 class Geography(Server):
@@ -146,6 +152,16 @@ class Geography(Server):
 
     def wait(self, path: str) -> None:
         wait_for(lambda: self.get(f"/v1{path}").json()["status"] not in ("queued", "in_progress"), 60)
+
+
+JURY = {
+    "type": "score_model",
+    "name": "jury",
+    "model": "judge",
+    "panel": ["contrary"],
+    "input": [{"role": "user", "content": "Question {{item.n}}: ?"}],
+}
+"""Of one mind only about question 10 of twenty: for both it is worth a half, which passes."""
 
 
 @contextmanager

@@ -37,10 +37,10 @@ class Site:
 
     def handlers(self) -> dict[str, dict[str, Handler]]:
         """Path -> method -> handler."""
-        found: dict[str, dict[str, Handler]] = {assets.ROUTE: {"GET": assets.serve}}
+        handlers: dict[str, dict[str, Handler]] = {assets.ROUTE: {"GET": assets.serve}}
         for page in PAGES:
-            found.setdefault(page.path, {})[page.method] = guarded(page.handler)
-        return found
+            handlers.setdefault(page.path, {})[page.method] = guarded(page.handler)
+        return handlers
 
     def is_public(self, path: str) -> bool:
         return path in self._public or path.startswith(assets.PREFIX)

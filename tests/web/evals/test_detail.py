@@ -118,19 +118,31 @@ def test_an_eval_without_runs_says_what_to_do(server: Server, open_window: Open)
     window.page.wait_for_url(f"**/evals/{made}/new-run")
 
 
-def test_two_runs_are_chosen_and_compared_the_older_one_first(server: Server, page: Page) -> None:
+def test_runs_are_chosen_and_compared_the_oldest_one_first(server: Server, page: Page) -> None:
     made = new_eval(server, "To compare")
     runs = [new_run(server, made, rows(number, 3), f"run {number}") for number in (1, 2, 3)]
     page.goto(f"/evals/{made}")
-    button = page.get_by_role("button", name="Compare two")
+    button = page.get_by_role("button", name="Compare them")
     expect(button).to_be_disabled()
     for number in (3, 2):
         page.get_by_role("checkbox", name=f"Compare run {number}").check()
     expect(button).to_be_enabled()
-    page.get_by_role("checkbox", name="Compare run 1").check()  # takes the place of the one that was chosen first
-    expect(page.get_by_role("checkbox", name="Compare run 3")).not_to_be_checked()
+    page.get_by_role("checkbox", name="Compare run 1").check()
     button.click()
-    page.wait_for_url(f"**/compare?a={runs[0]}&b={runs[1]}")
+    page.wait_for_url(f"**/compare?a={runs[0]}&b={runs[1]}&c={runs[2]}")
+
+
+def test_the_chart_draws_what_is_chosen_and_names_the_days(server: Server, page: Page) -> None:
+    made = new_eval(server, "Measures", testing_criteria=[EXACT, SIMILAR])
+    for number in (1, 2):
+        new_run(server, made, rows(number, 1, 1), f"try {number}")
+    page.goto(f"/evals/{made}")
+    measure = page.get_by_label("What is drawn")
+    expect(measure.get_by_role("option")).to_have_text(["Pass rate", "Time a row", "Errors"])  # no model has a price
+    measure.select_option(label="Errors")
+    legend = page.get_by_role("list", name="Lines of the chart").get_by_role("button")
+    expect(legend).to_have_text(["Rows not graded25%"])
+    expect(page.locator("[data-chart-plot] canvas")).to_have_count(1)
 
 
 def test_name_and_metadata_are_changed_and_held_to_the_apis_limits(server: Server, open_window: Open) -> None:

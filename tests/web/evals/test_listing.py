@@ -1,9 +1,11 @@
 """The list of evals, and the first start."""
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from tests.evals.house import open_house
 from tests.server.client import EXACT, Server, wait_for
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run, rows
 from tests.web.conftest import Open, Start
@@ -26,15 +28,15 @@ def test_the_demo_is_graded_by_three_real_graders_and_opens_its_run(start: Start
     page.get_by_role("button", name="Open the demo eval").click()
     page.wait_for_url(re.compile("/evals/eval_[0-9a-f]+/runs/evalrun_[0-9a-f]+$"))
     eval_id, run_id = page.url.split("/")[-3::2]
-    path = f"/v1/evals/{eval_id}/runs/{run_id}"
-    wait_for(lambda: server.get(path).json()["status"] == "completed")
-    run = server.get(path).json()
+    path = f"/v1/evals/{eval_id}/runs"
+    wait_for(lambda: [run["status"] for run in server.get(path).json()["data"]] == ["completed", "completed"])
+    run = server.get(f"{path}/{run_id}").json()
     assert run["result_counts"] == {"total": 24, "passed": 12, "failed": 12, "errored": 0, "skipped": 0}
     by_kind = {each["testing_criteria"].split("-")[0]: each for each in run["per_testing_criteria_results"]}
     assert {name: each["passed"] for name, each in by_kind.items()} == {"exact": 12, "similar": 18, "lenient": 18}
     page.goto("/evals")
     row = page.get_by_role("row", name=re.compile("Capitals"))
-    expect(row).to_contain_text("50.0%")
+    expect(row).to_contain_text("79.2%")
 
 
 def test_an_eval_is_listed_with_its_criteria_runs_and_last_pass_rate(
@@ -106,3 +108,33 @@ def test_a_long_list_has_pages(start: Start, open_window: Open) -> None:
     expect(page).to_have_url(re.compile("/evals$"))
     page.goto("/evals?page=99")
     expect(page.get_by_text("This page is behind the last one")).to_be_visible()
+
+
+def test_a_run_that_goes_on_is_followed_without_a_reload_and_focus_stays(
+    tmp_path: Path, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    with open_house() as models:
+        server = Server(tmp_path / "home", models.environment)
+        try:
+            eval_id = new_eval(server, "Capitals", testing_criteria=[{**EXACT, "reference": "fine"}])
+            prompt = {"type": "template", "template": [{"role": "user", "content": "{{ item.q }}"}]}
+            rows_ = {"type": "file_content", "content": [{"item": {"q": "HANG"}}, {"item": {"q": "Say fine"}}]}
+            source = {"type": "completions", "model": "student", "input_messages": prompt, "source": rows_}
+            started = server.post(f"/v1/evals/{eval_id}/runs", {"data_source": source})
+            assert started.status == 201, started.body
+            window = open_window(server, scheme, width)
+            page = window.page
+            page.goto("/evals")
+            link = page.get_by_role("link", name="Capitals")
+            link.focus()
+            marked = link.evaluate_handle("link => { link.marked = true; return link; }")
+            row = page.get_by_role("row").filter(has_text="Capitals")
+            expect(row).to_contain_text("Running", timeout=60_000)
+            check_page(window, "evals-running")
+            expect(row).to_contain_text("100%", timeout=60_000)  # of the row that was answered meanwhile
+            server.post(f"/v1/evals/{eval_id}/runs/{started.json()['id']}", {})
+            expect(row).to_contain_text("Canceled", timeout=60_000)
+            assert marked.evaluate("link => link.isConnected && document.activeElement === link")
+            expect(page.locator("#results [hx-trigger]")).to_have_count(0)
+        finally:
+            server.stop()

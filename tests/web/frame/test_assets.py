@@ -18,7 +18,7 @@ from tests.web.forms import get
 
 VENDOR = assets.FOLDER / "vendor"
 # Compressed kilobytes that what we did not write may have.
-MOST_KB = {"codemirror.js": 150, "htmx.js": 18, "uplot.js": 25, "uplot.css": 2, "LICENSES.txt": 5}
+MOST_KB = {"codemirror.js": 150, "htmx.js": 18, "temml.js": 65, "uplot.js": 25, "uplot.css": 2, "LICENSES.txt": 5}
 
 
 @pytest.mark.parametrize("name", sorted(assets.files()))
@@ -54,10 +54,10 @@ def test_what_is_vendored_has_its_licence_and_its_exact_version() -> None:
     pinned = json.loads((ROOT / "scripts/assets/package.json").read_text())["dependencies"]
     licences = (VENDOR / "LICENSES.txt").read_text()
     notice = (ROOT / "NOTICE").read_text()
-    for name in ("@codemirror/view", "@lezer/python", "htmx.org", "uplot"):
+    for name in ("@codemirror/view", "@lezer/python", "htmx.org", "temml", "uplot"):
         assert re.fullmatch(r"\d+\.\d+\.\d+", pinned[name])
         assert f"{name} {pinned[name]}\n" in licences
-    for name in ("CodeMirror", "Lezer", "htmx", "uPlot"):
+    for name in ("CodeMirror", "Lezer", "htmx", "Temml", "uPlot"):
         assert name in notice
 
 

@@ -15,6 +15,7 @@ from tests.web.forms import HTML, cookies_of, get, post, send, token_in
 
 POLICY = (
     r"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-[\w-]{20,}'; img-src 'self' data:; "
+    r"media-src data:; "
     r"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 POSTED = sorted(page.path for page in PAGES if page.method == "POST")

@@ -11,10 +11,10 @@ from fairmark.web.frame.markdown import MOST_CHARACTERS, render
 from tests.web.browser import HOSTILE
 
 ALLOWED = {
-    *("p", "br", "em", "strong", "s", "code", "pre", "a", "ul", "ol", "li", "blockquote", "hr", "h4", "h5", "h6"),
-    *("table", "thead", "tbody", "tr", "th", "td", "div"),
+    *("p", "br", "em", "strong", "s", "code", "pre", "a", "ul", "ol", "li", "blockquote", "hr"),
+    *("table", "thead", "tbody", "tr", "th", "td", "div", "span"),
 }
-ATTRIBUTES = {"href", "title", "rel", "target", "class", "tabindex", "role", "aria-label", "start"}
+ATTRIBUTES = {"href", "title", "rel", "target", "class", "tabindex", "role", "aria-label", "start", "dir"}
 
 
 class Tags(HTMLParser):
@@ -43,15 +43,23 @@ def html(text: str) -> str:
         ("one\ntwo", "<p>one<br />\ntwo</p>\n"),
         ("- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"),
         ("3. a", '<ol start="3">\n<li>a</li>\n</ol>\n'),
-        ("# Title", "<h4>Title</h4>\n"),  # the page has headings of its own
-        ("###### Deep", "<h6>Deep</h6>\n"),
+        ("# Title", '<p class="md__heading md__heading--1">Title</p>\n'),  # the page has headings of its own
+        ("###### Deep", '<p class="md__heading md__heading--3">Deep</p>\n'),
         ("> said", "<blockquote>\n<p>said</p>\n</blockquote>\n"),
         ("~~gone~~", "<p><s>gone</s></p>\n"),
         ("`a < b`", "<p><code>a &lt; b</code></p>\n"),
         (
             "```python\nx = 1 < 2\n```",
-            '<pre class="code" tabindex="0" role="region" aria-label="Code">x = 1 &lt; 2\n</pre>\n',
+            '<pre class="code" dir="ltr" tabindex="0" role="region" aria-label="Code">x = '
+            '<span class="j-number">1</span> &lt; <span class="j-number">2</span>\n</pre>\n',
         ),
+        ("so $a_1 < b$ is", '<p>so <span class="math">a_1 &lt; b</span> is</p>\n'),
+        ("$$\nx^2\n$$", '<p><span class="math math--display">x^2</span></p>\n'),
+        (r"\(a\) and \[b\]", '<p><span class="math">a</span> and <span class="math math--display">b</span></p>\n'),
+        ("$5 and $10", "<p>$5 and $10</p>\n"),  # money
+        ("a $ b $ c", "<p>a $ b $ c</p>\n"),
+        ("$<script>x</script>$", '<p><span class="math">&lt;script&gt;x&lt;/script&gt;</span></p>\n'),
+        (r"\( never closed", "<p>( never closed</p>\n"),
     ],
 )
 def test_markdown_reads_as_it_is_meant(text: str, expected: str) -> None:

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from fairmark.web.evals.sparkline import sparkline
 from fairmark.web.frame import show
 
 
@@ -109,9 +108,11 @@ def test_json_as_deep_as_the_wire_takes_it_is_shown() -> None:
     assert show.json(value).count("[") == 200
 
 
-def test_a_sparkline_is_as_high_as_the_share_and_says_it_in_words() -> None:
-    shown = sparkline([0.0, 1.0, 0.5])
-    assert 'points="3.0,25.0 60.0,3.0 117.0,14.0"' in shown
-    assert "oldest first: 0%, 100%, 50.0%" in shown
-    assert 'cx="117.0" cy="14.0"' in sparkline([0.5])
-    assert sparkline([]) == ""
+def test_a_tree_folds_what_is_deep_and_escapes_everything() -> None:
+    tree = str(show.tree({"a": {"b": {"c": ["<b>", 1]}}, "d": []}))
+    assert tree.count("<details open>") == 2
+    assert tree.count("<details>") == 2
+    assert "<b>" not in tree
+    text = re.sub("<[^>]*>", "", tree)
+    assert "&#34;c&#34;: [ 2 elements" in text
+    assert "&#34;d&#34;: []" in text

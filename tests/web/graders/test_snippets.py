@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from fairmark.web.graders import snippets
-from fairmark.web.graders.snippets import Call
+from fairmark.web.graders.snippets import GradingCall
+from tests import command
 from tests.server.client import EXACT, Server
 from tests.server.test_gate import make_key
 from tests.web.browser import in_thread
@@ -18,7 +19,7 @@ from tests.web.conftest import Start
 
 BIN = Path(sys.executable).parent
 OPENAI = Path(__file__).parents[3] / ".venv-clients" / "openai" / "bin" / "python"
-Write = Callable[[Call], str]
+Write = Callable[[GradingCall], str]
 
 HOSTILE = [
     "Paris",
@@ -52,7 +53,13 @@ def run(words: list[str], cwd: Path, **env: str) -> str:
     done = subprocess.run(
         words,
         cwd=cwd,
-        env={"PATH": f"{BIN}:/usr/bin:/bin", "FAIRMARK_HOME": str(cwd), "HOME": str(cwd), "LANG": "C.UTF-8", **env},
+        env={
+            "PATH": f"{command.folder()}:{BIN}:/usr/bin:/bin",
+            "FAIRMARK_HOME": str(cwd),
+            "HOME": str(cwd),
+            "LANG": "C.UTF-8",
+            **env,
+        },
         capture_output=True,
         timeout=60,
         check=False,
@@ -74,8 +81,8 @@ def python(snippet: str, cwd: Path, by: Path = BIN / "python", **env: str) -> st
     return run([str(by), str(script)], cwd, **env)
 
 
-def call(server: Server, sample: Any, item: dict[str, Any], grader: Any = ECHO) -> Call:
-    return Call(grader, item, sample, server.url, needs_key=False)
+def call(server: Server, sample: Any, item: dict[str, Any], grader: Any = ECHO) -> GradingCall:
+    return GradingCall(grader, item, sample, server.url, needs_key=False)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -96,6 +103,7 @@ def test_python_carries_every_text_to_the_grader_as_it_is(server: Server, tmp_pa
     assert python(snippets.library(call(server, f"{text}.", {"answer": text})), tmp_path) == "0.0 False None\n"
 
 
+@pytest.mark.thorough
 def test_openais_client_carries_every_text_to_the_grader_as_it_is(server: Server, tmp_path: Path) -> None:
     """All in one go: the client takes a second to start."""
     item = {f"t{index}": text for index, text in enumerate(HOSTILE)}
@@ -138,7 +146,7 @@ def test_with_keys_the_commands_take_the_key_from_the_environment(start: Start, 
     home = tmp_path / "keyed"
     key = in_thread(make_key, home)
     server = start(home=home)
-    made = Call(EXACT, {"answer": "Paris"}, "Paris", server.url, needs_key=True)
+    made = GradingCall(EXACT, {"answer": "Paris"}, "Paris", server.url, needs_key=True)
     assert shell(snippets.curl(made), tmp_path, OPENAI_API_KEY=key)["reward"] == 1.0
     assert python(snippets.client(made), tmp_path, OPENAI, OPENAI_API_KEY=key).startswith("1.0 ")
     assert shell(snippets.curl(made), tmp_path, OPENAI_API_KEY="fm-wrong")["error"]["code"] == "invalid_api_key"
@@ -146,12 +154,14 @@ def test_with_keys_the_commands_take_the_key_from_the_environment(start: Start, 
 
 @pytest.mark.parametrize("write", [snippets.curl, snippets.command, snippets.library, snippets.client])
 def test_nothing_that_a_terminal_would_obey_stands_in_a_snippet(write: Write) -> None:
-    made = Call(EXACT, {"answer": "\x1b]0;title\x07\u202e"}, "a\tb\x1b[2J\r", "http://127.0.0.1:1", needs_key=False)
+    made = GradingCall(
+        EXACT, {"answer": "\x1b]0;title\x07\u202e"}, "a\tb\x1b[2J\r", "http://127.0.0.1:1", needs_key=False
+    )
     assert all(char.isprintable() or char == "\n" for char in write(made))
 
 
 def test_a_snippet_reads_as_a_person_would_write_it() -> None:
-    made = Call(EXACT, {"answer": "Paris"}, "It's Paris", "http://127.0.0.1:8000", needs_key=True)
+    made = GradingCall(EXACT, {"answer": "Paris"}, "It's Paris", "http://127.0.0.1:8000", needs_key=True)
     assert snippets.curl(made).startswith(
         "curl http://127.0.0.1:8000/v1/fine_tuning/alpha/graders/run \\\n"
         '  -H "Authorization: Bearer $OPENAI_API_KEY" \\\n'

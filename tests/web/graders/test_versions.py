@@ -1,7 +1,6 @@
 """Differences between versions, and colours."""
 
-from fairmark.web.frame import highlight
-from fairmark.web.graders.versions import Line, compare
+from fairmark.web.graders.versions import DiffLine, compare
 
 
 def test_equal_versions_have_no_parts() -> None:
@@ -12,11 +11,11 @@ def test_a_changed_value_is_a_removed_line_and_an_added_one_with_their_numbers()
     (part,) = compare({"type": "t", "operation": "eq"}, {"type": "t", "operation": "ne"})
     assert part.title == "JSON"
     assert part.lines == [
-        Line("same", 1, 1, "{"),
-        Line("same", 2, 2, '  "type": "t",'),
-        Line("removed", 3, None, '  "operation": "eq"'),
-        Line("added", None, 3, '  "operation": "ne"'),
-        Line("same", 4, 4, "}"),
+        DiffLine("same", 1, 1, "{"),
+        DiffLine("same", 2, 2, '  "type": "t",'),
+        DiffLine("removed", 3, None, '  "operation": "eq"'),
+        DiffLine("added", None, 3, '  "operation": "ne"'),
+        DiffLine("same", 4, 4, "}"),
     ]
     assert (part.added, part.removed) == (1, 1)
 
@@ -27,8 +26,8 @@ def test_a_text_of_several_lines_is_compared_as_text_and_not_in_the_json() -> No
     (part,) = compare(old, new)
     assert part.title == "source"
     assert [line for line in part.lines if line.sign != "same"] == [
-        Line("removed", 2, None, "    return 0.0"),
-        Line("added", None, 2, "    return 1.0"),
+        DiffLine("removed", 2, None, "    return 0.0"),
+        DiffLine("added", None, 2, "    return 1.0"),
     ]
 
 
@@ -47,24 +46,3 @@ def test_far_unchanged_lines_are_left_out_and_counted() -> None:
     (part,) = compare(old, new)
     assert [line.text for line in part.lines if line.sign == "gap"] == ["19 unchanged lines", "19 unchanged lines"]
     assert (part.added, part.removed) == (1, 0)
-
-
-def test_source_is_escaped_and_coloured() -> None:
-    shown = str(highlight.python('async def grade(thread):  # <b>\n    return 1.5 if "<script>" else None\n'))
-    assert "<script>" not in shown
-    assert "<b>" not in shown
-    assert '<span class="h-keyword">async</span>' in shown
-    assert '<span class="j-name">grade</span>' in shown
-    assert '<span class="j-text">&#34;&lt;script&gt;&#34;</span>' in shown
-    assert '<span class="j-number">1.5</span>' in shown
-    assert '<span class="h-comment"># &lt;b&gt;</span>' in shown
-
-
-def test_what_is_no_python_is_shown_as_it_is() -> None:
-    assert str(highlight.python("def (<\x00'''")) == "def (&lt;\x00&#39;&#39;&#39;"
-
-
-def test_variables_of_a_prompt_are_marked_and_everything_is_escaped() -> None:
-    assert str(highlight.template("<i>{{ item.a }} {{{b}}} {c}")) == (
-        '&lt;i&gt;<span class="h-variable">{{ item.a }}</span> <span class="h-variable">{{{b}}}</span> {c}'
-    )

@@ -1,4 +1,4 @@
-"""Two runs side by side: how sure a difference is, which rows flipped, and where their texts differ."""
+"""Runs side by side: how sure a difference is, which rows flipped, and where their texts differ."""
 
 import re
 from typing import Any
@@ -61,6 +61,55 @@ def test_a_better_run_is_called_so_with_the_rows_that_flipped_first(
         "href", f"/evals/{made}/runs/{first}/rows/2"
     )
     check_page(window, "compare")
+
+
+def test_up_to_six_runs_are_compared_with_one_of_them_which_can_be_another(
+    start: Start, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    server = start()
+    made = new_eval(server, "Several", testing_criteria=[EXACT, SIMILAR])
+    rights = [range(14), range(32), range(15), range(40), range(20), range(1)]
+    runs = [new_run(server, made, answers(right), f"model {at}") for at, right in enumerate(rights)]
+    window = open_window(server, scheme, width)
+    page = window.page
+    page.goto(f"/evals/{made}/compare?{urlencode([('run', run) for run in reversed(runs)])}")
+    page.wait_for_url(f"**/compare?{urlencode(dict(zip('abcdef', runs, strict=True)))}")
+    exact = page.get_by_role("table", name="Differences by criterion").get_by_role("row").nth(1).get_by_role("cell")
+    expect(exact.nth(1)).to_have_text("35.0%")
+    expect(exact.nth(2)).to_contain_text("80.0% +45.0")
+    expect(exact.nth(2)).to_contain_text("better, p < 0.001")
+    # One row more of 40 is nothing that could not be chance.
+    expect(exact.nth(3)).to_contain_text("no sure difference, p = 1.00")
+    expect(exact.nth(6)).to_contain_text("worse, p = 0.001")
+    expect(page.get_by_label("What is drawn").get_by_role("option")).to_contain_text(["Pass rate", "Mean reward"])
+    check_page(window, "compare-six")
+    page.get_by_role("navigation", name="Which runs").get_by_role("link", name="A and F").click()
+    page.wait_for_url(re.compile("with=f"))
+    expect(page.get_by_role("article").first).to_contain_text("Pass → fail")
+    expect(page.get_by_role("link", name=re.compile("Row 1 of run F"))).to_be_visible()
+    page.get_by_role("region", name="Run D").get_by_role("link", name="Make it the baseline").click()
+    page.wait_for_url(re.compile(f"a={runs[3]}&b={runs[0]}"))
+    expect(exact.nth(1)).to_have_text("100%")
+    for _ in range(4):
+        page.get_by_role("link", name="Remove run B").click()
+    expect(page.get_by_role("heading", name="Row by row, by exact")).to_be_visible()
+    page.get_by_label("Another run beside them").select_option(runs[0])
+    page.wait_for_url(re.compile(f"c={runs[0]}$"))
+
+
+def test_other_versions_of_a_grader_and_other_data_are_said(server: Server, page: Page) -> None:
+    assert server.post("/v1/graders", {"key": "strict", "grader": EXACT}).status == 201
+    made = new_eval(server, "Changed", testing_criteria=[{"type": "registered", "key": "strict", "name": "exact"}])
+    first = new_run(server, made, answers(range(3)))
+    same = new_run(server, made, list(reversed(answers(range(5)))))
+    assert server.request("PATCH", "/v1/graders/strict", {"grader": {**EXACT, "operation": "like"}}).status == 200
+    later = new_run(server, made, answers(range(3), split="another"))
+    page.goto(path(made, first, same))
+    expect(page.get_by_role("table", name="Differences by criterion")).to_be_visible()
+    expect(page.get_by_text("Not everything else was the same")).to_have_count(0)  # the order of rows is no difference
+    page.goto(path(made, first, later))
+    expect(page.get_by_text("“exact”: A was graded by version 1 of strict, B by version 2 of strict.")).to_be_visible()
+    expect(page.get_by_text("B has other items than A: the data sets differ.")).to_be_visible()
 
 
 def test_what_so_few_rows_cannot_show_is_not_called_a_difference(server: Server, page: Page) -> None:
@@ -192,7 +241,8 @@ def test_without_two_runs_named_the_newest_are_compared_and_below_two_it_says_wh
 @pytest.mark.parametrize(
     ("query", "status", "words"),
     [
-        ("run={0}", 400, "Found 1 run. Choose two runs to compare."),
+        ("run={0}", 400, "Found 1 run. Choose two to 6 runs to compare."),
+        ("a={0}&b={1}&with=d", 400, "with: found &#34;d&#34;. Use one of: b."),
         ("a={0}&b=evalrun_gone", 404, "No run found"),
         ("a={0}&b={1}&criterion=7", 400, "It takes a number from 0 to 0."),
         ("a={0}&b={1}&criterion=x", 400, "It takes a number from 0 to 0."),

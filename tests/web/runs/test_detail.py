@@ -9,10 +9,21 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.server.client import EXACT, Server
-from tests.web.browser import HOSTILE, Scheme, Width, check_accessible, check_page, new_eval, new_run, rows, screenshot
+from tests.web.browser import (
+    HOSTILE,
+    Scheme,
+    Width,
+    check_accessible,
+    check_no_sideways_scroll,
+    check_page,
+    new_eval,
+    new_run,
+    rows,
+    screenshot,
+)
 from tests.web.conftest import Keyed, Open
 from tests.web.forms import HTML, get, post, send
-from tests.web.geography import Geography, geography
+from tests.web.geography import JURY, Geography, geography
 
 # In every fifth row a variable is missing; in every seventh, from the third on, a grader's own code raises.
 ERRORS = sorted({*range(0, 60, 5), *range(3, 60, 7)})
@@ -92,7 +103,7 @@ def test_tokens_and_cost_are_told_by_model(here: Page) -> None:
 
 
 def test_a_filter_shows_its_rows_and_keeps_its_address(here: Page) -> None:
-    here.get_by_role("radio", name="Errors 19").check(force=True)
+    here.locator("label", has_text="Errors 19").click()
     expect(here.get_by_text("19 of 19 rows")).to_be_visible()
     expect(here).to_have_url(re.compile(r"\?status=error$"))
     assert numbers(here) == ERRORS
@@ -135,25 +146,25 @@ def test_what_could_not_be_graded_is_last_in_both_directions(here: Page, world: 
 
 def test_a_search_finds_words_of_items_and_samples_while_typing(here: Page) -> None:
     here.get_by_role("searchbox").press_sequentially("wAY 41")
-    expect(here.get_by_text("1 row on this page")).to_be_visible()
+    expect(here.get_by_text("1 – 1", exact=True)).to_be_visible()
     assert numbers(here) == [41]
     expect(here).to_have_url(re.compile(r"\?q=wAY\+41$|\?q=wAY%2041$"))
     here.get_by_role("searchbox").fill("Nowhere")
     expect(here.get_by_text("No row is like that")).to_be_visible()
     here.get_by_role("link", name="Show all rows").click()
-    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+    expect(here.get_by_text("1 – 50 of 60 rows")).to_be_visible()
 
 
 def test_pages_go_on_and_back_and_to_the_end(here: Page) -> None:
-    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+    expect(here.get_by_text("1 – 50 of 60 rows")).to_be_visible()
     pages = here.get_by_role("navigation", name="Pages")
     pages.get_by_role("link", name="Next").click()
-    expect(here.get_by_text("10 of 60 rows")).to_be_visible()
+    expect(here.get_by_text("51 – 60 of 60 rows")).to_be_visible()
     assert numbers(here) == list(range(50, 60))
     here.reload()
     assert numbers(here) == list(range(50, 60))
     pages.get_by_role("link", name="Previous").click()
-    expect(here.get_by_text("50 of 60 rows")).to_be_visible()
+    expect(here.get_by_text("1 – 50 of 60 rows")).to_be_visible()
     pages.get_by_role("link", name="Last").click()
     expect(pages.get_by_role("link", name="Next")).to_have_count(0)
     assert numbers(here) == list(range(10, 60))
@@ -250,7 +261,7 @@ def test_why_rows_were_skipped_and_why_a_run_stopped_is_told(world: Geography, o
     expect(page.get_by_text(re.compile("rows? w.* skipped. The run had a budget of < \\$0.0001"))).to_be_visible()
     page.goto(late)
     expect(page.get_by_text("3 rows were skipped. The run had a deadline of 0 ms; what came after")).to_be_visible()
-    page.get_by_role("radio", name="Skipped 3").check(force=True)
+    page.locator("label", has_text="Skipped 3").click()
     page.locator(".rows__number a").nth(1).click()
     expect(page.get_by_text("the run's deadline").first).to_be_visible()
 
@@ -351,3 +362,122 @@ def test_warnings_of_rows_are_told_once_with_counts(server: Server) -> None:
 def test_a_reason_that_is_no_number_is_told(server: Server, reason: str) -> None:
     path = new_path(server, new_eval(server, "no reason"), 1)
     assert get(server, f"{path}?reason={reason}").status == 400
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+
+
+def test_the_focus_stays_where_it_was_after_sorting_and_paging(here: Page) -> None:
+    here.locator("#sort-2").focus()
+    here.keyboard.press("Enter")
+    expect(here).to_have_url(re.compile(r"\?sort=2$"))
+    expect(here.get_by_role("columnheader", name="helpful and short")).to_have_attribute("aria-sort", "ascending")
+    assert focused(here) == "sort-2"
+    here.get_by_role("link", name="Next").focus()
+    here.keyboard.press("Enter")
+    expect(here.get_by_text("51 – 60 of 60 rows")).to_be_visible()
+    assert focused(here) != "BODY"  # there is no next page any more
+
+
+def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:
+    here.keyboard.press("/")
+    assert focused(here) == "q"
+    here.keyboard.press("?")  # into the field
+    expect(here.get_by_role("dialog")).to_have_count(0)
+    here.locator("#rows-title").click()
+    here.keyboard.press("?")
+    expect(here.get_by_role("dialog", name="Shortcuts")).to_contain_text("Search the rows")
+    here.keyboard.press("Escape")
+    here.keyboard.press("g")
+    assert focused(here) == "jump"
+    here.keyboard.type("7")
+    here.keyboard.press("Enter")
+    expect(here.get_by_role("heading", name="Row 7")).to_be_visible()
+    here.keyboard.press("a")
+    expect(here.get_by_label("Text as it is")).to_be_checked()
+    here.keyboard.press("u")
+    expect(here.get_by_role("heading", name="student, temperature 1")).to_be_visible()
+
+
+def test_columns_are_chosen_with_fields_of_their_own_and_stay_with_filters(here: Page) -> None:
+    table = here.get_by_role("table", name="Rows", exact=True)
+    headings = table.get_by_role("columnheader")
+    here.get_by_text("Columns", exact=True).click()
+    here.get_by_role("checkbox", name="item.answer").check()
+    expect(headings.nth(3)).to_have_text("answer")
+    here.get_by_role("checkbox", name="well formed").uncheck()
+    here.get_by_role("checkbox", name="Item", exact=True).uncheck()
+    expect(headings).to_have_text(
+        [re.compile("^Row"), "Outcome", "answer", "Sample", "mentions Paris", "helpful and short", "all together"]
+    )
+    here.keyboard.press("Escape")
+    here.get_by_role("radio", name=re.compile("^Failed")).check()
+    expect(here).to_have_url(re.compile("status=fail.*show=sample"))
+    expect(headings).to_have_count(7)
+    expect(table.get_by_role("row").nth(1)).to_contain_text("Paris")
+    here.reload()
+    expect(headings).to_have_count(7)
+    here.get_by_text("Columns", exact=True).click()
+    for name, change in (("Item", True), ("well formed", True), ("item.answer", False)):
+        here.get_by_role("checkbox", name=name, exact=True).set_checked(change)
+    expect(here).to_have_url(re.compile(r"status=fail$"))  # the usual ones need not be named
+
+
+def test_a_view_is_kept_under_its_name_for_the_other_runs_of_the_eval(server: Server, page: Page) -> None:
+    made = new_eval(server, "Views")
+    first, second = (new_path(server, made, 3, 2, name=name) for name in ("one", "two"))
+    page.goto(f"{first}?status=fail&at=after_0&n=1")
+    page.get_by_role("button", name="Save view").click()
+    page.get_by_role("dialog").get_by_label("Name").fill(f"failed {HOSTILE}")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("button", name="Save view")).to_be_focused()
+    page.goto(second)
+    views = page.get_by_role("list", name="Saved views")
+    views.get_by_role("link", name="failed").click()
+    expect(page).to_have_url(re.compile(f"{second}\\?status=fail#rows$"))
+    expect(page.get_by_text("1 – 2 of 2 rows")).to_be_visible()
+    views.get_by_role("button", name="Forget the view failed").click()
+    expect(views).to_be_hidden()
+    expect(page.get_by_role("button", name="Save view")).to_be_focused()
+
+
+def test_at_twice_the_size_nothing_is_cut_off(world: Geography, open_window: Open) -> None:
+    window = open_window(world)
+    window.page.set_viewport_size({"width": 640, "height": 450})  # a window of 1280 px at 200 %
+    for path in (
+        "/evals",
+        world.eval,
+        world.run,
+        f"{world.run}/rows/3",
+        "/evals/new",
+        f"{world.eval}/new-run",
+        "/models",
+    ):
+        window.page.goto(path)
+        expect(window.page.get_by_role("heading", level=1)).to_be_visible()
+        check_no_sideways_scroll(window.page)
+
+
+def test_rows_on_which_judges_split_are_counted_and_chosen(world: Geography, open_window: Open) -> None:
+    eval_id = new_eval(world, "juries", testing_criteria=[JURY, {**EXACT, "reference": "x"}])
+    given = [{"item": {"n": n, "answer": "x"}, "sample": {"output_text": "x"}} for n in (4, 10, 7)]
+    path = f"/evals/{eval_id}/runs/{new_run(world, eval_id, given)}"
+    page = open_window(world).page
+    page.goto(path)
+    expect(criterion(page, "jury").get_by_role("link", name="2 split")).to_be_visible()
+    expect(criterion(page, "exact").get_by_role("link", name="split")).to_have_count(0)
+    page.get_by_label("Judges").select_option(label="Split")
+    expect(page.locator(".rows__number")).to_have_count(2)
+    assert numbers(page) == [0, 2]
+    expect(page).to_have_url(re.compile(r"split=any"))
+    expect(page.get_by_label("Filters")).to_contain_text("the judges split")
+    expect(page.locator(".pagination")).to_contain_text("1 – 2 of 2 rows")
+    page.goto(f"{path}?split=1&sort=-row")
+    assert numbers(page) == [2, 0]
+    expect(page.locator(".rows__score").first).to_contain_text("split")
+    page.locator(".rows__number a").first.click()
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
+    page.goto(world.run)
+    expect(page.get_by_label("Judges")).to_have_count(0)

@@ -111,6 +111,7 @@ def test_formulas_of_rows_and_names_arrive_as_text(server: Server) -> None:
     assert (found[2], found[3], found[5]) == ("'=1+1", "-4", "'@SUM(1)\nsecond, line")
 
 
+@pytest.mark.thorough
 def test_many_rows_come_whole_and_in_order_in_little_memory(server: Server) -> None:
     made = new_eval(server, "many")
     text = "x" * 2_000

@@ -70,6 +70,28 @@ def follow(world: Geography) -> Iterator[Follow]:
         each.close()
 
 
+def test_reasons_and_numbers_come_with_the_news_all_at_the_same_moment(world: Geography, open_window: Open) -> None:
+    world.house.latency_s = 0.7
+    path = world.start(400)
+    page = open_window(world).page
+    page.goto(path)
+    reasons = page.get_by_role("table", name="Reasons of errors")
+    expect(reasons).to_contain_text('has no field "known"', timeout=60_000)
+    expect(page.get_by_label("How it went")).to_contain_text(re.compile(r"\d+ of 400 rows done"))
+    # Of what a criterion graded, as many as the header tells to be done.
+    told = page.evaluate(
+        """() => {
+          const numbers = (text) => [...text.matchAll(/[\\d,]+/g)].map((each) => Number(each[0].replace(",", "")));
+          const done = numbers(document.querySelector(".run__pace").textContent)[0];
+          const counts = [...document.querySelectorAll("[data-live-part='counts-1'] .count")];
+          return [done, counts.reduce((sum, each) => sum + numbers(each.textContent)[0], 0)];
+        }"""
+    )
+    assert told[0] == told[1] > 0
+    world.house.latency_s = 0.0
+    world.post(f"/v1{path}", {})
+
+
 def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open) -> None:
     world.house.latency_s = 0.7
     path = world.start(400)
@@ -85,8 +107,9 @@ def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open
     expect(told).to_contain_text("Cost so far")
     check_accessible(page)
     screenshot(page, "run-live-desktop-light")
+    expect(page.get_by_role("table", name="Reasons of errors")).to_be_visible()
     heading = page.get_by_role("heading", name="Rows", exact=True)
-    heading.scroll_into_view_if_needed()
+    heading.evaluate("heading => heading.scrollIntoView()")
     top = heading.evaluate("heading => heading.getBoundingClientRect().top")
     expect(told).to_contain_text("All rows done", timeout=60_000)
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)

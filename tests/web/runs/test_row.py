@@ -11,7 +11,7 @@ from tests.server.client import EXACT, Server
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run
 from tests.web.conftest import Open
 from tests.web.forms import get
-from tests.web.geography import SAID, Geography, geography
+from tests.web.geography import JURY, SAID, Geography, geography
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_conversation_is_shown_and_the_answer_rendered(there: Page, world: G
     there.goto(f"{world.run}/rows/4")
     talk = there.get_by_role("region", name="Conversation")
     expect(talk.get_by_text("Answer briefly.").first).to_be_visible()
-    expect(talk.get_by_role("heading", name="Paris")).to_be_visible()
+    expect(talk.locator(".md__heading", has_text="Paris")).to_be_visible()  # no heading of the page
     expect(talk.get_by_role("table")).to_contain_text("2,102,650")
     link = talk.get_by_role("link", name="the article")
     expect(link).to_have_attribute("href", "https://example.org/paris")
@@ -97,9 +97,74 @@ def test_code_tells_its_traceback_and_what_it_printed(there: Page, world: Geogra
 
 def test_a_reward_of_parts_tells_each(there: Page, world: Geography) -> None:
     there.goto(f"{world.run}/rows/4")
-    parts = result(there, "all together").get_by_role("table", name="Made of")
-    expect(parts.get_by_role("row", name=re.compile("^other"))).to_contain_text("1")
-    expect(parts.get_by_role("row", name=re.compile("^alike"))).to_be_visible()
+    judged = result(there, "all together")
+    parts = judged.get_by_role("list", name="Made of").get_by_role("listitem")
+    expect(parts.nth(1)).to_contain_text(re.compile(r"other\s*string_check\s*1"))
+    parts.first.get_by_text("alike").first.click()
+    expect(parts.first.get_by_label("Reference, filled in")).to_contain_text("Paris")
+    expect(judged.locator(".formula")).to_contain_text("0.5 * alike + 0.5 * other")
+    expect(judged.locator(".formula")).to_contain_text(re.compile(r"= 0\.5 \* 0\.0\d+ \+ 0\.5 \* 1\s*= 0\.5\d*"))
+
+
+def test_a_rule_shows_both_texts_filled_in_and_where_they_differ(server: Server, page: Page) -> None:
+    page.goto(path_of(server, "x Y"))
+    judged = result(page, "exact")
+    expect(judged).to_contain_text("0 it does not hold")
+    expect(judged).to_contain_text("Is the input exactly the reference?")
+    expect(judged.get_by_label("Input, filled in")).to_contain_text("Y")
+    expect(judged.locator("del")).to_have_text(re.compile(r"only here:\s+Y"))
+    expect(judged.get_by_label("Reference, filled in")).to_have_text(re.compile("x$"))
+    expect(judged).to_contain_text("{{sample.output_text}}")
+    expect(judged).to_contain_text("The reference stands inside the input: like or ilike would hold.")
+
+
+def test_code_that_raised_shows_its_line(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/3")
+    lines = result(there, "well formed").get_by_label("The grader's source where it failed").get_by_role("row")
+    expect(lines.nth(3)).to_have_class("source__wrong")
+    expect(lines.nth(3)).to_contain_text('raise ValueError("no city in "')
+
+
+def test_a_panel_is_shown_side_by_side(there: Page, world: Geography) -> None:
+    grader = {
+        "type": "score_model",
+        "name": "two",
+        "model": "judge",
+        "n": 2,
+        "input": [{"role": "user", "content": "Question {{item.n}}: ?"}],
+    }
+    eval_id = new_eval(world, "panel", testing_criteria=[grader])
+    run_id = new_run(world, eval_id, [{"item": {"n": 5}}])
+    (item,) = world.get(f"/v1/evals/{eval_id}/runs/{run_id}/output_items").json()["data"]
+    said = item["results"][0]["judgements"]
+    assert [(each["model"], each["cost"], "input" in each) for each in said] == [("judge", 0.0003, False)] * 2
+    there.goto(f"/evals/{eval_id}/runs/{run_id}/rows/0")
+    judges = there.get_by_label("What each judge said").locator(".panel__judge")
+    expect(judges).to_have_count(2)
+    for index in range(2):
+        expect(judges.nth(index)).to_contain_text("The judge's conclusion 0.25")
+        judges.nth(index).get_by_text("What the judge was asked").click()
+        expect(judges.nth(index)).to_contain_text("Question 5: ?")
+
+
+def test_who_differed_from_the_panel_is_marked(
+    world: Geography, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    eval_id = new_eval(world, "jury", testing_criteria=[JURY])
+    run_id = new_run(world, eval_id, [{"item": {"n": n}} for n in (4, 10)])
+    window = open_window(world, scheme, width)
+    page = window.page
+    page.goto(f"/evals/{eval_id}/runs/{run_id}/rows/0")
+    judged = result(page, "jury")
+    expect(judged).to_contain_text("The judges split. Differed from the panel: judge.")  # 0.2 and 0.8: 0.5 passes
+    judges = judged.locator(".panel__judge")
+    expect(judges.nth(0)).to_contain_text(re.compile(r"judge\s*differs\s*The judge's conclusion 0.2"))
+    expect(judges.nth(1)).to_contain_text(re.compile(r"contrary\s*The judge's conclusion 0.8"))
+    check_page(window, "row-jury")
+    page.goto(f"/evals/{eval_id}/runs/{run_id}/rows/1")
+    expect(judges).to_have_count(2)
+    expect(judged).not_to_contain_text("split")
+    expect(judged).not_to_contain_text("differs")
 
 
 def test_an_error_says_what_was_missing_and_shows_no_reward(there: Page, world: Geography) -> None:
@@ -107,7 +172,8 @@ def test_an_error_says_what_was_missing_and_shows_no_reward(there: Page, world: 
     judged = result(there, "all together")
     expect(judged).to_contain_text("Error")
     expect(judged).to_contain_text('this item has no field "known"')
-    expect(judged).not_to_contain_text("passes from")
+    expect(judged.locator(".judged__reward")).to_have_count(0)
+    expect(judged.get_by_role("listitem").nth(1)).to_contain_text(re.compile(r"other\s*string_check\s*error"))
 
 
 def test_next_and_previous_stay_within_the_choice(there: Page, world: Geography) -> None:
@@ -185,6 +251,39 @@ def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server, page: Page) -> 
     expect(page.get_by_text("100,000 more characters are in the row's JSON").first).to_be_visible()
     expect(page.get_by_text("only its start is shown here")).to_be_visible()
     assert len(get(server, path).body) < 1_500_000
+
+
+PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
+
+
+def test_conversations_formulas_and_pictures_are_shown(
+    server: Server, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"city": "Paris"}'}}
+    chat = [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "See"}, {"type": "image_url", "image_url": {"url": PNG}}],
+        },
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": '{"people": 2}'},
+    ]
+    said = r"So $x^2$ and $\\href{javascript:x}{y}$, \\undefined{}: $$\\frac{1}{2}$$"
+    window = open_window(server, scheme, width)
+    page = window.page
+    page.goto(path_of(server, said.replace("\\\\", "\\"), chat=chat, arabic="\u0645\u0627", long="word " * 2000))
+    expect(page.locator(".math math").first).to_be_visible()
+    expect(page.locator(".math--display mfrac")).to_have_count(1)
+    assert page.locator("main [href^='javascript']").count() == 0
+    item = page.get_by_role("region", name="Item")
+    assert item.locator("img").evaluate("img => img.decode().then(() => img.naturalWidth)") == 1
+    item.get_by_text("look_up").click()
+    expect(item.get_by_label("Arguments of look_up")).to_contain_text('"city": "Paris"')
+    expect(item.get_by_label("What the tool says", exact=True)).to_contain_text('"people": 2')
+    expect(item.locator("[dir=auto]").filter(has_text="\u0645\u0627").first).to_be_visible()
+    item.get_by_role("button", name="Show all").click()
+    expect(item.get_by_role("button", name="Show less")).to_have_attribute("aria-expanded", "true")
+    check_page(window, "row-said")
 
 
 def test_a_sample_of_tool_calls_alone_is_kept_and_shown(server: Server) -> None:

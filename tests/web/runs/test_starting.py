@@ -1,5 +1,6 @@
 """Starting a run: files by choice and by drop, a look at their rows, models that answer, and what is refused."""
 
+import json
 import re
 from pathlib import Path
 
@@ -339,3 +340,73 @@ def test_a_file_that_was_deleted_meanwhile_is_told(server: Server, open_window: 
     expect(page.locator("[data-preview-place]")).to_contain_text("no longer on the server")
     page.get_by_role("button", name="Start the run").click()
     expect(page.locator("[data-error=file]")).to_contain_text("no longer on the server")
+
+
+def test_columns_of_other_names_are_said_to_be_the_fields_and_the_answer(
+    start: Start, open_window: Open, scheme: Scheme, width: Width
+) -> None:
+    server = start()
+    made = new_eval(server, "Columns")
+    window = open_window(server, scheme, width)
+    page = window.page
+    page.goto(f"/evals/{made}/new-run")
+    choose(page, "rows.csv", "prompt,gold,reply\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Milan\n")
+    expect(page.get_by_text("answer is missing in every row")).to_be_visible()
+    field = page.get_by_label("item.answer")
+    field.focus()
+    field.select_option("gold")
+    expect(page.get_by_text("answer is missing in every row")).to_have_count(0)
+    expect(field).to_be_focused()  # although the rows above were drawn anew
+    page.get_by_label("The answer", exact=True).select_option("reply")
+    expect(page.get_by_text("Each has an answer")).to_be_visible()
+    check_page(window, "new-run-columns")
+    page.get_by_role("button", name="Start the run").click()
+    assert started(server, page)["result_counts"] == {"total": 2, "errored": 0, "failed": 1, "passed": 1, "skipped": 0}
+    assert files(server) == ["rows, mapped.jsonl"]
+    assert kept(server) == 1
+
+
+def test_a_mapped_file_that_cannot_be_read_is_refused_and_nothing_of_it_is_kept(
+    server: Server, open_window: Open
+) -> None:
+    made = new_eval(server, "Broken columns")
+    before = kept(server)
+    shown = get(server, f"/evals/{made}/new-run")
+    fields = [("csrf_token", token_in(shown)), ("map.answer", "gold")]
+    kind, body = form(fields, b'{"gold": 1}\nnot json\n', "rows.jsonl")
+    answer = send(
+        server, "POST", f"/evals/{made}/new-run", {**HTML, "content-type": kind, "cookie": cookies_of(shown)}, body
+    )
+    assert answer.status == 400
+    assert "Line 2" in answer.body.decode()
+    assert kept(server) == before
+
+
+def test_a_run_that_was_pasted_fills_the_form_in_and_is_checked_while_typing(server: Server, page: Page) -> None:
+    made = new_eval(server, "Pasted")
+    page.goto(f"/evals/{made}/new-run")
+    page.get_by_text("Paste JSON or a curl command").click()
+    rows = [{"item": {"answer": "Paris"}, "sample": "Paris"}]
+    source = {
+        "type": "completions",
+        "model": "nobody-knows-it",
+        "sampling_params": {"temperature": 0.25},
+        "input_messages": {"type": "template", "template": [{"role": "user", "content": "{{ item.answer }}"}]},
+        "source": {"type": "file_content", "content": rows},
+    }
+    body = {"name": "from elsewhere", "metadata": {"team": "geo"}, "data_source": source}
+    page.get_by_label("A run, or the command that starts one").fill(json.dumps(body))
+    page.get_by_role("button", name="Fill in").click()
+    expect(page.get_by_text("Filled in.")).to_be_visible()
+    expect(page.get_by_label("Temperature")).to_have_value("0.25")
+    expect(page.get_by_label("User prompt")).to_have_value("{{ item.answer }}")
+    expect(page.get_by_label("Key").first).to_have_value("team")
+    expect(page.get_by_text("pasted.jsonl")).to_be_visible()
+    expect(page.get_by_text('Unknown model "nobody-knows-it"')).to_be_visible()
+    page.get_by_label("Temperature").fill("7")
+    expect(page.locator("#typed-temperature")).to_contain_text("2")
+    page.get_by_label("Temperature").fill("1")
+    expect(page.locator("#typed-temperature")).to_have_count(0)
+    page.get_by_text("The rows have them").click()
+    page.get_by_role("button", name="Start the run").click()
+    assert started(server, page)["name"] == "from elsewhere"

@@ -1,4 +1,5 @@
 // A document outside of any browser, and the page's modules in it.
+import { webcrypto } from "node:crypto";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
@@ -22,6 +23,8 @@ try {
     return Duplex.toWeb(zlib.createInflateRaw());
   };
 }
+
+globalThis.crypto ??= webcrypto; // Node 18 does not have it there
 
 globalThis.Option = function Option(text, value) {
   return Object.assign(document.createElement("option"), { textContent: text, value });

@@ -14,6 +14,7 @@ from fairmark.refusals import not_found
 from fairmark.serving.access import OPEN_PROJECT
 from fairmark.serving.wire import state
 from fairmark.store import InvalidProject, Key
+from fairmark.web.admin import limits
 from fairmark.web.frame import render
 from fairmark.web.frame.signin import keep_session
 from fairmark.web.frame.visit import field, redirect, visit
@@ -34,19 +35,19 @@ async def create(request: Request) -> Response:
     name = field(request, "name").strip()
     # Keys of other projects look after nothing: with such a first one nobody could make a second one here.
     project = OPEN_PROJECT if is_first else field(request, "project").strip()
-    given = {"name": name, "project": project}
+    fields = {"name": name, "project": project}
     if problem := _wrong_name(name):
-        return await _page(request, 400, name_error=problem, **given)
+        return await _page(request, 400, name_error=problem, **fields)
     try:
         key = await store.keys.create(project, name)
     except InvalidProject as error:
-        return await _page(request, 400, project_error=str(error), **given)
-    found = await store.keys.find(key) if is_first else None
-    if found is None:
+        return await _page(request, 400, project_error=str(error), **fields)
+    stored = await store.keys.find(key) if is_first else None
+    if stored is None:
         return await _page(request, made=key)
-    session = await store.sessions.create(found)
+    session = await store.sessions.create(stored)
     visit(request).session = session  # what the page's forms send from now on is bound to it
-    answer = await _page(request, made=key, mine=found.id, closed=True)
+    answer = await _page(request, made=key, mine=stored.id, closed=True)
     keep_session(request, answer, session)
     return answer
 
@@ -59,6 +60,11 @@ async def revoke(request: Request) -> Response:
     if key_id == _own(request):
         return redirect("/sign-in", "Your key is revoked. Sign in with another one.")
     return redirect("/keys", "The key is revoked.")
+
+
+async def set_limits(request: Request) -> Response:
+    await _check_admin(request)
+    return await limits.change(request)
 
 
 async def _check_admin(request: Request) -> None:
@@ -88,6 +94,7 @@ def _wrong_name(name: str) -> str:
 async def _page(request: Request, status: int = 200, mine: str | None = None, **more: Any) -> Response:
     keys = await state(request).store.keys.list()
     context: dict[str, Any] = {
+        **await limits.shown(request, {key.project for key in keys}),
         "keys": _in_order(keys),
         "mine": mine or _own(request),
         "projects": sorted({OPEN_PROJECT, *(key.project for key in keys)}),

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from fairmark.errors import FairmarkError, InvalidSettings, UnknownModel
 from fairmark.judges import trial
 from fairmark.judges.local import LocalModels
-from fairmark.judges.models import ALIASES_VARIABLE, LOCAL, Model, Registry, read_registry
+from fairmark.judges.models import ALIASES_VARIABLE, LOCAL, Model, ModelRegistry, read_registry
 from fairmark.result import Result
 from fairmark.run import agrade
 from fairmark.serving.wire import project, state
@@ -49,7 +49,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelServer:
+class ConfiguredServer:
     """A server that models are asked at."""
 
     name: str
@@ -74,7 +74,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class SpendingShown:
     """One model's, lately and ever."""
 
     lately: ModelSpending
@@ -109,7 +109,7 @@ async def ask(name: str, within_s: float) -> Trial:
 
 async def _page(request: Request, **more: Any) -> Response:
     names: list[Name] = []
-    endpoints: list[ModelServer] = []
+    endpoints: list[ConfiguredServer] = []
     problem = ""
     try:
         registry = read_registry()
@@ -130,32 +130,32 @@ async def _page(request: Request, **more: Any) -> Response:
     return render.page(request, "admin/models.html", **{**context, **more})
 
 
-def _names(registry: Registry, home: Path) -> list[Name]:
+def _names(registry: ModelRegistry, home: Path) -> list[Name]:
     by_variable = read_registry(Path(os.devnull)).aliases
-    found = [
+    names = [
         Name(name, f"{entry.provider.name}/{entry.real_name or '…'}", FILE, entry if entry.real_name else None)
         for name, entry in registry.entries.items()
     ]
     for alias, target in registry.aliases.items():
         model, problem = _resolved(registry, target)
-        found.append(Name(alias, target, ALIASES_VARIABLE if alias in by_variable else FILE, model, problem))
+        names.append(Name(alias, target, ALIASES_VARIABLE if alias in by_variable else FILE, model, problem))
     for local in LocalModels(home).available():
         model, _ = _resolved(registry, f"{LOCAL}/{local}")
-        found.append(Name(f"{LOCAL}/{local}", "this machine", "always there", model))
-    return found
+        names.append(Name(f"{LOCAL}/{local}", "this machine", "always there", model))
+    return names
 
 
-def _resolved(registry: Registry, name: str) -> tuple[Model | None, str]:
+def _resolved(registry: ModelRegistry, name: str) -> tuple[Model | None, str]:
     try:
         return registry.resolve(name), ""
     except UnknownModel as error:
         return None, str(error)
 
 
-def _endpoints(registry: Registry) -> list[ModelServer]:
+def _endpoints(registry: ModelRegistry) -> list[ConfiguredServer]:
     in_file = read_registry(environment={}).providers
     return [
-        ModelServer(
+        ConfiguredServer(
             name,
             provider.base_url,
             FILE if name in in_file else _set_variables(name, os.environ),
@@ -171,7 +171,7 @@ def _set_variables(name: str, environment: Mapping[str, str]) -> str:
     return ", ".join(variable for variable in _VARIABLES[name] if environment.get(variable))
 
 
-def _spending(lately: SpentTotals, ever: SpentTotals) -> list[Spending]:
+def _spending(lately: SpentTotals, ever: SpentTotals) -> list[SpendingShown]:
     """The one with the most tokens first."""
-    pairs = [Spending(lately.models.get(name, ModelSpending(name)), each) for name, each in ever.models.items()]
+    pairs = [SpendingShown(lately.models.get(name, ModelSpending(name)), total) for name, total in ever.models.items()]
     return sorted(pairs, key=lambda pair: (-pair.lately.total_tokens, -pair.ever.total_tokens, pair.ever.model))

@@ -1,21 +1,26 @@
 """The form that makes an eval: a name, criteria that are registered graders or JSON, and what the items look like."""
 
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
+from fairmark.checks.standing import of_graders
 from fairmark.errors import ApiError, InvalidGrader
-from fairmark.evals.eval_calls import new_eval
-from fairmark.graders import grades_by_itself
+from fairmark.evals.criteria import grader_of
+from fairmark.evals.eval_calls import new_eval, warnings_about
+from fairmark.graders import all_kinds, grades_by_itself
+from fairmark.judges.configured import configured
 from fairmark.parse import parse
 from fairmark.references import TYPE as REGISTERED
 from fairmark.serving.wire import project, state
-from fairmark.store import Grader
+from fairmark.store import Eval, Grader
 from fairmark.web.evals import criteria
 from fairmark.web.frame import render
 from fairmark.web.frame.visit import field, form, redirect
+from fairmark.web.graders import forms
 
 ANY_ITEM: dict[str, Any] = {"type": "object"}
 """The schema of items that nobody described: all are welcome."""
@@ -60,11 +65,13 @@ SPECIMENS: dict[str, dict[str, Any]] = {
 
 
 async def show(request: Request) -> Response:
-    return await _page(request, [request.query_params["grader"]] if "grader" in request.query_params else [])
+    query = request.query_params
+    of = await state(request).store.evals.get(project(request), query["from"]) if "from" in query else None
+    return await _page(request, [query["grader"]] if "grader" in query else [], of=of)
 
 
 async def create(request: Request) -> Response:
-    picked = [each for each in form(request).getlist("picked") if isinstance(each, str)]
+    picked = [key for key in form(request).getlist("picked") if isinstance(key, str)]
     references: list[Any] = [{"type": REGISTERED, "key": key} for key in picked]
     errors: dict[str, str] = {}
     pasted = _pasted(field(request, "graders"), errors)
@@ -73,7 +80,10 @@ async def create(request: Request) -> Response:
         errors["graders"] = "An eval needs a criterion: pick a registered grader, or paste one as JSON."
     if errors:
         return await _page(request, picked, errors)
-    config = {"type": "custom", "item_schema": schema, "include_sample_schema": True}
+    of_logs = _of_logs(request)
+    config: dict[str, Any] = {"type": "custom", "item_schema": schema, "include_sample_schema": True}
+    if of_logs:
+        config = {"type": "logs", "metadata": of_logs.pairs}
     body = {"name": field(request, "name").strip(), "data_source_config": config}
     body["testing_criteria"] = references + pasted
     shared = state(request)
@@ -81,7 +91,27 @@ async def create(request: Request) -> Response:
         made = await new_eval(shared.store, shared.registry, project(request), body)
     except ApiError as error:
         return await _page(request, picked, _told(error, len(references), len(pasted)))
-    return redirect(f"/evals/{made.id}", "The eval is there. Start its first run.")
+    to = f"/evals/{made.id}/logs?{urlencode(of_logs.query)}" if of_logs else f"/evals/{made.id}"
+    warnings = await warnings_about(made, shared.registry, project(request))
+    mind = f" Mind: {'; '.join(warnings)}" if warnings else ""
+    return redirect(to, f"The eval is there. Start its first run.{mind}")
+
+
+class _OfLogs(NamedTuple):
+    """What of the log an eval is to be about, where it is made from there."""
+
+    query: dict[str, str]
+    pairs: dict[str, str]
+
+
+def _of_logs(request: Request) -> _OfLogs | None:
+    """As the log's page has it in its address: metadata is key=value, with commas between."""
+    asked = {name: request.query_params.get(name, "") for name in ("logs", "kind", "model", "metadata")}
+    if not asked.pop("logs"):
+        return None
+    parts = (part.partition("=") for part in asked["metadata"].split(",") if part.strip())
+    pairs = {key.strip(): value.strip() for key, _, value in parts}
+    return _OfLogs({"kind": asked["kind"], "model": asked["model"]}, pairs)
 
 
 def _pasted(text: str, errors: dict[str, str]) -> list[Any]:
@@ -89,25 +119,25 @@ def _pasted(text: str, errors: dict[str, str]) -> list[Any]:
     if not text.strip():
         return []
     try:
-        found = jsontext.decode(text)
+        value = jsontext.decode(text)
     except jsontext.NotJson as error:
         errors["graders"] = f"This is not JSON: {error}."
         return []
-    return found if isinstance(found, list) else [found]
+    return value if isinstance(value, list) else [value]
 
 
 def _schema(text: str, errors: dict[str, str]) -> dict[str, Any]:
     if not text.strip():
         return ANY_ITEM
     try:
-        found = jsontext.decode(text)
+        schema = jsontext.decode(text)
     except jsontext.NotJson as error:
         errors["schema"] = f"This is not JSON: {error}."
         return ANY_ITEM
-    if not isinstance(found, dict):
-        errors["schema"] = f"It takes a JSON schema, which is an object. Found {jsontext.describe(found)}."
+    if not isinstance(schema, dict):
+        errors["schema"] = f"It takes a JSON schema, which is an object. Found {jsontext.describe(schema)}."
         return ANY_ITEM
-    return found
+    return schema
 
 
 def _told(error: ApiError, references: int, pasted: int) -> dict[str, str]:
@@ -132,20 +162,61 @@ def _told(error: ApiError, references: int, pasted: int) -> dict[str, str]:
     return {at: "\n".join(messages) for at, messages in told.items()}
 
 
-async def _page(request: Request, picked: list[str], errors: dict[str, str] | None = None) -> Response:
-    registered = await state(request).store.graders.all(project(request))
+def _copied(eval_: Eval) -> dict[str, str]:
+    """The form filled in with what another eval is, to be changed."""
+    graders = [grader_of(criterion) for criterion in eval_.criteria]
+    match eval_.data_source_config:
+        case {"schema": {"properties": {"item": {**schema}}}} | {"item_schema": {**schema}} if schema != ANY_ITEM:
+            items = jsontext.encode_pretty(schema)
+        case _:
+            items = ""
+    return {
+        "name": f"{eval_.name or eval_.id}, copy"[:256],
+        "graders": jsontext.encode_pretty(graders[0] if len(graders) == 1 else graders),
+        "schema": items,
+    }
+
+
+async def _page(
+    request: Request, picked: list[str], errors: dict[str, str] | None = None, of: Eval | None = None
+) -> Response:
+    """`of`: the eval that the form begins with."""
+    shared = state(request)
+    registered = [grader for grader in await shared.store.graders.all(project(request)) if _grades(grader)]
+    standings = await of_graders(shared.store, shared.registry, project(request), registered)
     texts = {name: field(request, name) if errors else "" for name in ("name", "graders", "schema")}
+    if of is not None:
+        texts = _copied(of)
     return render.page(
         request,
         "evals/creating.html",
         400 if errors else 200,
-        registered=[(each, list(criteria.checks(each.grader))) for each in registered if _grades(each)],
+        registered=[
+            (grader, list(criteria.checks(grader.grader)), standing)
+            for grader, standing in zip(registered, standings, strict=True)
+        ],
         picked=picked,
         is_new=errors is None,
+        of_logs=_of_logs(request),
+        action=f"/evals/new?{request.url.query}" if request.url.query else "/evals/new",
         errors=dict.fromkeys(("picked", "graders", "schema"), "") | (errors or {}),
-        specimens={name: jsontext.encode_pretty(grader) for name, grader in SPECIMENS.items()},
+        specimens={name: jsontext.encode_pretty(grader) for name, grader in _specimens(request).items()},
+        kinds=[
+            (heading, words, [(name, kind) for name, kind in kinds if kind.grades])
+            for heading, words, kinds in forms.groups(all_kinds())
+        ],
+        title=forms.title,
         **texts,
     )
+
+
+def _specimens(request: Request) -> dict[str, dict[str, Any]]:
+    """With a judge that exists here, where there is one."""
+    models = list(configured(state(request).settings.data_folder))
+    return {
+        name: {**grader, "model": models[0]} if "model" in grader and models else grader
+        for name, grader in SPECIMENS.items()
+    }
 
 
 def _grades(registered: Grader) -> bool:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from fairmark import graders, jsontext
 from fairmark.errors import InvalidGrader
-from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
+from fairmark.evals.criteria import DEFAULT_THRESHOLD, grader_of, load_criteria
 from fairmark.references import TYPE as REGISTERED
 from fairmark.serving.wire import project, state
 from fairmark.spec import GraderSpec
@@ -23,7 +23,7 @@ _COMPARES = {
 }
 
 
-class Word(NamedTuple):
+class SentencePart(NamedTuple):
     """A piece of a sentence; code is what the grader's own JSON says."""
 
     text: str
@@ -36,7 +36,7 @@ class ShownCriterion(NamedTuple):
     id: str
     name: str
     kind: str
-    checks: list[Word]
+    checks: list[SentencePart]
     threshold: float | None
     """The least reward that passes; None where that goes without saying, or cannot be known."""
     model: str | None
@@ -50,20 +50,22 @@ class ShownCriterion(NamedTuple):
     """Its JSON as the eval has it."""
     needs: tuple[str, ...]
     """The fields of an item that its templates use."""
+    spec: GraderSpec | None
+    """None where it cannot be read."""
 
 
 async def read(request: Request, eval_: Eval) -> list[ShownCriterion]:
-    return [await _read(request, each) for each in eval_.criteria]
+    return [await _read(request, criterion) for criterion in eval_.criteria]
 
 
 async def _read(request: Request, stored: dict[str, Any]) -> ShownCriterion:
-    shown = {name: value for name, value in stored.items() if name != "id"}
+    shown = grader_of(stored)
     is_reference = stored["type"] == REGISTERED
     broken, spec, expanded = None, None, stored
     try:
         expanded = await state(request).registry.expand(project(request), stored)
         loaded = load_criteria([expanded])[0]
-        spec, broken = loaded.spec, loaded.broken
+        spec, broken = loaded.spec, stored.get("reason") if stored.get("runnable") is False else loaded.broken
     except InvalidGrader as error:  # what it refers to was deleted
         broken = str(error)
     return ShownCriterion(
@@ -78,56 +80,57 @@ async def _read(request: Request, stored: dict[str, Any]) -> ShownCriterion:
         broken=broken,
         grader=shown,
         needs=tuple(dict.fromkeys(needs(spec))) if spec is not None else (),
+        spec=spec,
     )
 
 
-def checks(grader: dict[str, Any]) -> Iterator[Word]:
+def checks(grader: dict[str, Any]) -> Iterator[SentencePart]:
     """One sentence about a grader's JSON."""
     match grader:
         case {"type": "string_check", "input": input_, "reference": reference, "operation": operation}:
             yield _code(input_)
-            yield Word(_COMPARES.get(operation, "is compared with"))
+            yield SentencePart(_COMPARES.get(operation, "is compared with"))
             yield _code(reference)
         case {"type": "text_similarity", "input": input_, "reference": reference, "evaluation_metric": metric}:
             yield _code(input_)
-            yield Word("is like")
+            yield SentencePart("is like")
             yield _code(reference)
-            yield Word("by")
+            yield SentencePart("by")
             yield _code(metric)
         case {"type": "score_model", "model": model}:
             low, high = grader.get("range") or (0, 1)
-            yield Word("The judge")
+            yield SentencePart("The judge")
             yield _code(model)
-            yield Word(f"gives a number from {low:g} to {high:g}")
+            yield SentencePart(f"gives a number from {low:g} to {high:g}")
         case {"type": "label_model", "model": model, "labels": labels, "passing_labels": passing}:
-            yield Word("The judge")
+            yield SentencePart("The judge")
             yield _code(model)
-            yield Word("answers")
+            yield SentencePart("answers")
             yield from _listed(passing, "or")
-            yield Word("and not")
-            yield from _listed([each for each in labels if each not in passing], "or")
+            yield SentencePart("and not")
+            yield from _listed([label for label in labels if label not in passing], "or")
         case {"type": "binary_judge", "model": model, "criteria": wanted}:
-            yield Word("The judge")
+            yield SentencePart("The judge")
             yield _code(model)
-            yield Word(f"finds that the reply meets: {jsontext.shorten(str(wanted), 240)}")
+            yield SentencePart(f"finds that the reply meets: {jsontext.shorten(str(wanted), 240)}")
         case {"type": "python" | "function" as kind, "source": str() as source}:
             lines = source.strip().count("\n") + 1
             what = "an answer" if kind == "python" else "a conversation"
-            yield Word(
+            yield SentencePart(
                 f"A Python function grades {what} in the sandbox, {lines} {'line' if lines == 1 else 'lines'} long"
             )
         case {"type": "endpoint", "url": url}:
-            yield Word("The reward server at")
+            yield SentencePart("The reward server at")
             yield _code(url)
-            yield Word("gives a number")
+            yield SentencePart("gives a number")
         case {"type": "multi", "calculate_output": formula}:
             yield _code(formula)
-            yield Word("of several graders' rewards")
+            yield SentencePart("of several graders' rewards")
         case {"type": "registered", "key": key}:
-            yield Word("What the registered grader says, which is called")
+            yield SentencePart("What the registered grader says, which is called")
             yield _code(key)
         case _:
-            yield Word(_summary(str(grader.get("type"))))
+            yield SentencePart(_summary(str(grader.get("type"))))
 
 
 def needs(spec: GraderSpec) -> Iterator[str]:
@@ -157,15 +160,15 @@ def _summary(kind: str) -> str:
     return "Of a kind that is not known here" if known_kind is None else known_kind.summary
 
 
-def _listed(texts: list[Any], between: str) -> Iterator[Word]:
-    for index, each in enumerate(texts):
+def _listed(texts: list[Any], between: str) -> Iterator[SentencePart]:
+    for index, text in enumerate(texts):
         if index:
-            yield Word(between if index == len(texts) - 1 else ",")
-        yield _code(each)
+            yield SentencePart(between if index == len(texts) - 1 else ",")
+        yield _code(text)
 
 
-def _code(value: Any) -> Word:
-    return Word(jsontext.shorten(value if isinstance(value, str) else jsontext.write(value), 120), is_code=True)
+def _code(value: Any) -> SentencePart:
+    return SentencePart(jsontext.shorten(value if isinstance(value, str) else jsontext.write(value), 120), is_code=True)
 
 
 def _text(value: Any) -> str | None:

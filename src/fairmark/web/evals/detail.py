@@ -9,19 +9,20 @@ from starlette.responses import Response
 
 from fairmark import jsontext
 from fairmark.errors import ApiError
+from fairmark.evals.criteria import grader_of
 from fairmark.evals.eval_calls import MOST_METADATA, delete_eval
 from fairmark.refusals import not_found
 from fairmark.serving.named import named_eval
 from fairmark.serving.wire import base_url, project, state
-from fairmark.store import Eval, Run
+from fairmark.store import Eval
 from fairmark.web.evals import criteria
+from fairmark.web.evals.charting import charted, pass_rate
+from fairmark.web.evals.judged import judged
 from fairmark.web.frame import pairs, render
 from fairmark.web.frame.visit import field, redirect, visit
 
 RUNS_SHOWN = 20
 RUNS_IN_CHART = 100
-LINES_IN_CHART = 8
-"""The whole, and as many criteria less one as people can tell apart."""
 
 
 async def show(request: Request) -> Response:
@@ -29,22 +30,23 @@ async def show(request: Request) -> Response:
     at = _page_number(request.query_params.get("page", ""))
     history = state(request).store.history
     listed = await history.page(eval_.seq, RUNS_SHOWN, (at - 1) * RUNS_SHOWN)
-    charted = listed if listed.count <= RUNS_SHOWN else await history.page(eval_.seq, RUNS_IN_CHART)
+    drawn = listed if listed.count <= RUNS_SHOWN else await history.page(eval_.seq, RUNS_IN_CHART)
     path = f"/evals/{eval_.id}"
+    shown = await criteria.read(request, eval_)
     return render.page(
         request,
         "evals/detail.html",
         eval=eval_,
         name=eval_.name or eval_.id,
         path=path,
-        criteria=await criteria.read(request, eval_),
+        criteria=list(zip(shown, await judged(request, [each.spec for each in shown]), strict=True)),
         runs=listed.runs,
         count=listed.count,
         first=(at - 1) * RUNS_SHOWN + 1,
         previous=_address(path, at - 1) if at > 1 else "",
         next=_address(path, at + 1) if at * RUNS_SHOWN < listed.count else "",
-        chart=chart(eval_, charted.runs[::-1], listed.count),
-        is_cut=listed.count > len(charted.runs),
+        chart=charted(eval_, drawn.runs[::-1]),
+        is_cut=listed.count > len(drawn.runs),
         rate=pass_rate,
         export=exported(eval_),
         curl=_curl(request, eval_),
@@ -58,11 +60,11 @@ async def edit(request: Request) -> Response:
 
 async def save(request: Request) -> Response:
     eval_ = await named_eval(request)
-    name, given = field(request, "name").strip(), pairs.given(request)
+    name, entered = field(request, "name").strip(), pairs.entered(request)
     try:
-        metadata = pairs.read(given)
+        metadata = pairs.read(entered)
     except ApiError as error:
-        return _edit_page(request, eval_, name, given, error)
+        return _edit_page(request, eval_, name, entered, error)
     if await state(request).store.evals.update(project(request), eval_.id, name=name, metadata=metadata) is None:
         raise not_found("eval", eval_.id)
     return redirect(f"/evals/{eval_.id}", "Saved.")
@@ -83,13 +85,15 @@ async def export(request: Request) -> Response:
 
 def exported(eval_: Eval) -> dict[str, Any]:
     config = eval_.data_source_config
-    if config["type"] == "custom":
-        properties = config["schema"]["properties"]
-        item = _as_root(properties["item"]) if "$id" not in properties["item"] else properties["item"]
-        config = {"type": "custom", "item_schema": item, "include_sample_schema": "sample" in properties}
-    else:
-        config = {name: value for name, value in config.items() if name != "schema" and value is not None}
-    graders = [{name: value for name, value in each.items() if name != "id"} for each in eval_.criteria]
+    match config:
+        case {"type": "custom", "schema": {"properties": {"item": dict() as item, **others}}}:
+            item = item if "$id" in item else _as_root(item)
+            config = {"type": "custom", "item_schema": item, "include_sample_schema": "sample" in others}
+        case {"type": "custom", "schema": dict() as schema}:  # of one that was made elsewhere
+            config = {"type": "custom", "item_schema": schema}
+        case _:
+            config = {name: value for name, value in config.items() if name != "schema" and value is not None}
+    graders = [grader_of(criterion) for criterion in eval_.criteria]
     return {
         "name": eval_.name,
         "metadata": eval_.metadata,
@@ -98,51 +102,16 @@ def exported(eval_: Eval) -> dict[str, Any]:
     }
 
 
-def chart(eval_: Eval, runs: list[Run], count: int) -> dict[str, Any]:
-    """Pass rates of the runs that have any, the oldest first: of the whole and of each criterion.
-
-    The runs are the last ones of `count`, and numbered among all.
-    """
-    numbers = {run.id: count - len(runs) + at for at, run in enumerate(runs, 1)}
-    graded = [run for run in runs if pass_rate(run) is not None]
-    lines = [
-        {"name": "All criteria" if len(eval_.criteria) > 1 else "Pass rate", "rates": [pass_rate(r) for r in graded]}
-    ]
-    if len(eval_.criteria) > 1:
-        for criterion in eval_.criteria[: LINES_IN_CHART - 1]:
-            counts = [run.criteria_counts.get(criterion["id"], [0, 0, 0, 0]) for run in graded]
-            lines.append({"name": criterion["name"], "rates": [share(each[0], each[1]) for each in counts]})
-    shown = [
-        {
-            "name": run.name or run.id,
-            "number": numbers[run.id],
-            "path": f"/evals/{eval_.id}/runs/{run.id}",
-            "at": run.created_at,
-            "rows": run.passed + run.failed + run.errored + run.skipped,
-            "errors": run.errored,
-        }
-        for run in graded
-    ]
-    return {"runs": shown, "lines": lines}
-
-
-def pass_rate(run: Run) -> float | None:
-    """Of the rows that were graded: an error is no failure."""
-    return share(run.passed, run.failed)
-
-
-def share(passed: int, failed: int) -> float | None:
-    return passed / (passed + failed) if passed + failed else None
-
-
-def _edit_page(request: Request, eval_: Eval, name: str, given: pairs.Pairs, error: ApiError | None = None) -> Response:
+def _edit_page(
+    request: Request, eval_: Eval, name: str, entered: pairs.Pairs, error: ApiError | None = None
+) -> Response:
     return render.page(
         request,
         "evals/edit.html",
         200 if error is None else error.status,
         eval=eval_,
         name=name,
-        pairs=given,
+        pairs=entered,
         most=MOST_METADATA,
         metadata_error="" if error is None else error.message,
     )
@@ -154,11 +123,11 @@ def _as_root(schema: Any) -> Any:
         return [_as_root(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {name: _as_root(inner) for name, inner in schema.items()}
-    match found.get("$ref"):
+    copy = {name: _as_root(inner) for name, inner in schema.items()}
+    match copy.get("$ref"):
         case str() as to if to.startswith("#/properties/item"):
-            found["$ref"] = "#" + to.removeprefix("#/properties/item")
-    return found
+            copy["$ref"] = "#" + to.removeprefix("#/properties/item")
+    return copy
 
 
 def _curl(request: Request, eval_: Eval) -> str:
@@ -177,8 +146,8 @@ def _file_name(eval_: Eval) -> str:
     return f"{words or eval_.id}.json"
 
 
-def _page_number(given: str) -> int:
-    return max(1, int(given)) if given.isascii() and given.isdecimal() and len(given) <= 6 else 1
+def _page_number(text: str) -> int:
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) <= 6 else 1
 
 
 def _address(path: str, at: int) -> str:

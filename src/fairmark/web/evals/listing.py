@@ -1,5 +1,6 @@
 """The list of evals, and what is there instead before the first one: what Fairmark is, and the demo."""
 
+import zlib
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,31 +26,37 @@ async def list_(request: Request) -> Response:
     words = request.query_params.get("q", "").strip()
     at = _page_number(request.query_params.get("page", ""))
     store = state(request).store
-    found = await store.evals.search(project(request), words, EVALS_SHOWN, (at - 1) * EVALS_SHOWN)
-    if found.count == 0 and not words and not is_partial(request):
+    matches = await store.evals.search(project(request), words, EVALS_SHOWN, (at - 1) * EVALS_SHOWN)
+    if matches.count == 0 and not words and not is_partial(request):
         return render.page(request, "evals/welcome.html", base_url=base_url(request))
-    recent = await store.recent.of([each.seq for each in found.evals], RUNS_SHOWN)
+    recent = await store.recent.of([eval_.seq for eval_ in matches.evals], RUNS_SHOWN)
+    here = _address(words, at)
     context: dict[str, Any] = {
-        "evals": [_row(each, recent.get(each.seq)) for each in found.evals],
-        "count": found.count,
+        "evals": [_row(eval_, recent.get(eval_.seq)) for eval_ in matches.evals],
+        "is_active": any(run.is_active for each in recent.values() for run in each.runs),
+        "here": here,
+        "live_id": f"live-{zlib.crc32(here.encode()):08x}",
+        "count": matches.count,
         "words": words,
         "first": (at - 1) * EVALS_SHOWN + 1,
         "previous": _address(words, at - 1) if at > 1 else "",
-        "next": _address(words, at + 1) if at * EVALS_SHOWN < found.count else "",
+        "next": _address(words, at + 1) if at * EVALS_SHOWN < matches.count else "",
     }
     if is_partial(request):
         return render.part(request, "evals/listing.html", "results", **context)
     return render.page(request, "evals/listing.html", **context)
 
 
-def _row(each: Eval, recent: RecentRuns | None) -> dict[str, Any]:
+def _row(eval_: Eval, recent: RecentRuns | None) -> dict[str, Any]:
     runs = recent.runs if recent else []
     graded = [run for run in runs if run.status != "queued" and run.pass_rate is not None]
     rates = [run.pass_rate for run in graded if run.pass_rate is not None]
     return {
-        "id": each.id,
-        "name": each.name or each.id,
-        "criteria": len(each.criteria),
+        "seq": eval_.seq,
+        "id": eval_.id,
+        "name": eval_.name or eval_.id,
+        "imported": eval_.imported,
+        "criteria": len(eval_.criteria),
         "runs": recent.count if recent else 0,
         "last": runs[-1] if runs else None,
         "graded": graded[-1] if graded else None,
@@ -57,9 +64,9 @@ def _row(each: Eval, recent: RecentRuns | None) -> dict[str, Any]:
     }
 
 
-def _page_number(given: str) -> int:
+def _page_number(text: str) -> int:
     """What is no page is the first one."""
-    return max(1, int(given)) if given.isascii() and given.isdecimal() and len(given) <= 6 else 1
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) <= 6 else 1
 
 
 def _address(words: str, at: int) -> str:

@@ -27,8 +27,8 @@ _TYPES = {
 @cache
 def files() -> dict[str, bytes]:
     """Name -> content. What has another ending is not served."""
-    found = (path for path in sorted(FOLDER.rglob("*")) if path.suffix in _TYPES)
-    return {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in found}
+    paths = (path for path in sorted(FOLDER.rglob("*")) if path.suffix in _TYPES)
+    return {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in paths}
 
 
 @cache

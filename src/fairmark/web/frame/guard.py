@@ -103,6 +103,7 @@ def _check_forged(request: Request, seen: Visit, form: FormData) -> None:
 def _add_headers(headers: MutableHeaders, seen: Visit, scope: Scope) -> None:
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{seen.nonce}'; img-src 'self' data:; "
+        "media-src data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
     headers.setdefault("content-security-policy", policy)

@@ -4,13 +4,15 @@ from functools import cache
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from fairmark.web.frame import highlight
 
 MOST_CHARACTERS = 20_000
 """Longer texts are shown as they are: what is made to be slow to read takes a second from five times as many."""
-HEADINGS_BELOW = 3
-"""How much smaller a heading gets: the page has headings of its own, and a text's must not stand among them."""
+SMALLEST_HEADING = 3
 _SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -38,7 +40,46 @@ def _parser() -> MarkdownIt:
     made.add_render_rule("td_open", _cell)
     for kind in ("fence", "code_block"):
         made.add_render_rule(kind, _code)
+    # Before backslashes escape what is behind them.
+    made.inline.ruler.before("escape", "math", _find_math)
+    made.add_render_rule("math", _math)
     return made
+
+
+_MATH = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
+LONGEST_FORMULA = 2_000
+
+
+def _find_math(state: StateInline, silent: bool) -> bool:
+    """A formula in TeX's signs. A dollar begins one only where no blank follows, and ends it where none is before and
+    no digit behind: $5 and $10 are money."""
+    for opening, closing, is_display in _MATH:
+        if not state.src.startswith(opening, state.pos):
+            continue
+        start = state.pos + len(opening)
+        end = state.src.find(closing, start, min(state.posMax, start + LONGEST_FORMULA))
+        formula = state.src[start:end].strip() if end > 0 else ""
+        if not formula or (opening == "$" and not _is_formula(state.src, start, end)):
+            return False
+        if not silent:
+            token = state.push("math", "", 0)
+            token.content = formula
+            token.meta = {"is_display": is_display}
+        state.pos = end + len(closing)
+        return True
+    return False
+
+
+def _is_formula(text: str, start: int, end: int) -> bool:
+    inside, behind = text[start:end], text[end + 1 : end + 2]
+    return not inside[0].isspace() and not inside[-1].isspace() and not behind.isdigit() and "\n\n" not in inside
+
+
+def _math(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    """As it was written; the page's script sets it."""
+    token = tokens[index]
+    more = " math--display" if token.meta["is_display"] else ""
+    return str(Markup('<span class="math{}">{}</span>').format(more, token.content))
 
 
 def _image(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
@@ -55,9 +96,10 @@ def _link(self: Any, tokens: list[Token], index: int, options: Any, env: Any) ->
 
 
 def _heading(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    """A line that looks like one: the page has headings of its own, and a text's must not stand among them."""
     token = tokens[index]
-    level = min(6, int(token.tag[1:]) + HEADINGS_BELOW)
-    return f"<h{level}>" if token.nesting > 0 else f"</h{level}>\n"
+    level = min(SMALLEST_HEADING, int(token.tag[1:]))
+    return f'<p class="md__heading md__heading--{level}">' if token.nesting > 0 else "</p>\n"
 
 
 def _table_open(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
@@ -76,8 +118,10 @@ def _cell(self: Any, tokens: list[Token], index: int, options: Any, env: Any) ->
 
 
 def _code(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
-    """As a region that the keyboard can scroll. The language is a word of the text's author, so it is not told."""
-    return f'<pre class="code" tabindex="0" role="region" aria-label="Code">{escape(tokens[index].content)}</pre>\n'
+    """As a region that the keyboard can scroll. The language is a word of the text's author: it is not told, but only
+    chooses the colours."""
+    coloured = highlight.code(tokens[index].content, tokens[index].info.strip().partition(" ")[0].lower())
+    return f'<pre class="code" dir="ltr" tabindex="0" role="region" aria-label="Code">{coloured}</pre>\n'
 
 
 _ELSEWHERE = Markup(' rel="noopener noreferrer nofollow" target="_blank"')

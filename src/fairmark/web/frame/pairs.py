@@ -14,23 +14,23 @@ KEY, VALUE = "metadata_key", "metadata_value"
 Pairs = list[tuple[str, str]]
 
 
-def given(request: Request) -> Pairs:
+def entered(request: Request) -> Pairs:
     """What was typed, without pairs that were left empty."""
     fields = form(request)
-    keys, values = ([each for each in fields.getlist(name) if isinstance(each, str)] for name in (KEY, VALUE))
+    keys, values = ([value for value in fields.getlist(name) if isinstance(value, str)] for name in (KEY, VALUE))
     return [(key.strip(), value) for key, value in zip(keys, values, strict=False) if key.strip() or value]
 
 
 def read(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The metadata, as the API takes it. Raises ApiError."""
-    found: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for key, value in pairs:
         if not key:
             raise invalid(f"The value “{value[:60]}” needs a key.", "metadata")
-        if key in found:
+        if key in metadata:
             raise invalid(f"The key “{key[:64]}” is there twice.", "metadata")
-        found[key] = value
-    return read_metadata({"metadata": found}) or {}
+        metadata[key] = value
+    return read_metadata({"metadata": metadata}) or {}
 
 
 def shown(metadata: Mapping[str, Any]) -> Pairs:

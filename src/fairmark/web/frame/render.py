@@ -9,6 +9,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from fairmark.evals.local import is_local, local_words
 from fairmark.web.frame import assets, show
 from fairmark.web.frame.guard import TOKEN_FIELD
 from fairmark.web.frame.visit import visit
@@ -28,6 +29,8 @@ def environment() -> Environment:
     )
     made.globals["asset"] = assets.url
     made.filters.update(show.FILTERS)
+    made.filters["local_words"] = local_words
+    made.tests["local_run"] = is_local
     return made
 
 
@@ -41,9 +44,9 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 def part(request: Request, template: str, block: str, status: int = 200, **context: Any) -> Response:
     """One block of a page's template, for HTMX to put in its place."""
-    found = environment().get_template(template)
-    made = found.new_context({**_common(request), **context})
-    return HTMLResponse(_encode("".join(found.blocks[block](made))), status)
+    source = environment().get_template(template)
+    made = source.new_context({**_common(request), **context})
+    return HTMLResponse(_encode("".join(source.blocks[block](made))), status)
 
 
 def _common(request: Request) -> dict[str, Any]:

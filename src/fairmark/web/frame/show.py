@@ -111,18 +111,50 @@ def json(value: Any) -> Markup:
     return Markup("").join(_json(value, ""))
 
 
+OPEN_LEVELS = 2
+"""How deep a tree is open from the start."""
+
+
+def tree(value: Any) -> Markup:
+    """A value as JSON whose objects and lists can be folded. To be put into an element that keeps blanks."""
+    return Markup("").join(_tree(value, Markup(""), 0, ""))
+
+
+def _tree(value: Any, name: Markup, level: int, comma: str) -> list[Markup]:
+    indent = "  " * level
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return [Markup("{}{}{}{}\n").format(indent, name, Markup("").join(_json(value, "")), comma)]
+    is_object = isinstance(value, dict)
+    members = list(value.items()) if isinstance(value, dict) else [(None, member) for member in value]
+    opening, closing = ("{", "}") if is_object else ("[", "]")
+    count = plural(len(members), "field" if is_object else "element")
+    parts = [
+        Markup('<details{}><summary>{}{}{}<span class="tree__count"> {}</span></summary>').format(
+            Markup(" open") if level < OPEN_LEVELS else "", indent, name, opening, count
+        )
+    ]
+    for number, (key, member) in enumerate(members, 1):
+        shown = (
+            Markup("") if key is None else Markup('<span class="j-name">{}</span>: ').format(jsontext.write(str(key)))
+        )
+        parts += _tree(member, shown, level + 1, "," if number < len(members) else "")
+    return [*parts, Markup("{}{}{}\n</details>").format(indent, closing, comma)]
+
+
 def _json(value: Any, indent: str) -> list[Markup]:
     match value:
         case dict() if value:
             inner = [
                 Markup('\n{}  <span class="j-name">{}</span>: {}').format(
-                    indent, jsontext.write(str(name)), Markup("").join(_json(each, indent + "  "))
+                    indent, jsontext.write(str(name)), Markup("").join(_json(member, indent + "  "))
                 )
-                for name, each in value.items()
+                for name, member in value.items()
             ]
             return [Markup("{{{}\n{}}}").format(Markup(",").join(inner), indent)]
         case list() | tuple() if value:
-            inner = [Markup("\n{}  {}").format(indent, Markup("").join(_json(each, indent + "  "))) for each in value]
+            inner = [
+                Markup("\n{}  {}").format(indent, Markup("").join(_json(member, indent + "  "))) for member in value
+            ]
             return [Markup("[{}\n{}]").format(Markup(",").join(inner), indent)]
         case str():
             return [Markup('<span class="j-text">{}</span>').format(jsontext.write(value))]
@@ -135,6 +167,6 @@ def _json(value: Any, indent: str) -> list[Markup]:
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
-    each.__name__: each
-    for each in (time, ago, number, reward, percent, money, duration, size, plural, short, compact, json)
+    function.__name__: function
+    for function in (time, ago, number, reward, percent, money, duration, size, plural, short, compact, json, tree)
 }

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from fairmark.errors import ApiError
 from fairmark.serving.access import SESSION_COOKIE
 from fairmark.serving.wire import state
-from fairmark.store.sessions import LASTS_S
+from fairmark.store.access.sessions import LASTS_S
 from fairmark.web.frame import render
 from fairmark.web.frame.guard import is_secure
 from fairmark.web.frame.visit import field, redirect, visit
@@ -28,27 +28,25 @@ async def show(request: Request) -> Response:
 
 async def sign_in(request: Request) -> Response:
     """A session for whoever holds a key. Which of several things is wrong with a key is not told."""
-    to, given = local(field(request, "next")), field(request, "key").strip()
+    to, key = local(field(request, "next")), field(request, "key").strip()
     wrong_keys, address = state(request).wrong_keys, request.client.host if request.client else ""
     try:
-        wrong_keys.check(address, given, by_hand=True)
+        wrong_keys.check(address, key, by_hand=True)
     except ApiError as refused:
         shown = render.page(request, "frame/sign-in.html", refused.status, next=to, error=refused.message)
         shown.headers.update(refused.headers)
         return shown
-    found = await state(request).store.keys.find(given) if given else None
-    if found is None:
-        if given:
-            wrong_keys.wrong(address, given, by_hand=True)
+    stored = await state(request).store.keys.find(key) if key else None
+    if stored is None:
+        if key:
+            wrong_keys.wrong(address, key, by_hand=True)
         error = (
-            "This key is not valid. It may be mistyped, or revoked."
-            if given
-            else "Paste an API key; it begins with fm-."
+            "This key is not valid. It may be mistyped, or revoked." if key else "Paste an API key; it begins with fm-."
         )
         return render.page(request, "frame/sign-in.html", 400, next=to, error=error)
-    wrong_keys.right(address, given)
+    wrong_keys.right(address, key)
     answer = redirect(to)
-    keep_session(request, answer, await state(request).store.sessions.create(found))
+    keep_session(request, answer, await state(request).store.sessions.create(stored))
     return answer
 
 

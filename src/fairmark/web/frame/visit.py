@@ -16,7 +16,7 @@ SEED_COOKIE = "fairmark_seed"
 """A random text for browsers without a session, to which their tokens are bound."""
 FLASH_COOKIE = "fairmark_flash"
 """What the next page is to say. It is gone once it was said."""
-FLASH_LENGTH = 300
+FLASH_LENGTH = 600
 
 
 @dataclass(slots=True)
@@ -56,10 +56,10 @@ class Visit:
     def knows(self, token: str) -> bool:
         """Whether the token is one of this browser's."""
         try:
-            given = bytes.fromhex(token)
+            masked = bytes.fromhex(token)
         except ValueError:
             return False
-        return len(given) == 64 and hmac.compare_digest(_xor(given[:32], given[32:]), self._secret())
+        return len(masked) == 64 and hmac.compare_digest(_xor(masked[:32], masked[32:]), self._secret())
 
     def _secret(self) -> bytes:
         return hmac.digest((self.session or self.seed).encode("latin-1", "replace"), b"forged requests", "sha256")
@@ -84,20 +84,31 @@ def begin(scope: Scope) -> Visit:
 
 
 def visit(request: Request) -> Visit:
-    found: Visit = request.scope["visit"]
-    return found
+    current: Visit = request.scope["visit"]
+    return current
 
 
 def form(request: Request) -> FormData:
     """The fields that were posted; none where the body is no form."""
-    found: FormData = request.scope["form"]
-    return found
+    data: FormData = request.scope["form"]
+    return data
 
 
 def field(request: Request, name: str) -> str:
     """A field's text; empty where there is none."""
-    found = form(request).get(name)
-    return found if isinstance(found, str) else ""
+    value = form(request).get(name)
+    return value if isinstance(value, str) else ""
+
+
+def above_zero(text: str) -> float | None:
+    """What somebody wrote into a field for a number above 0; None where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not 0 < number < 1e15:
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def redirect(to: str, flash: str = "") -> Response:

@@ -16,11 +16,11 @@ from fairmark.graders.function import Check, CheckFailed, static_checks
 from fairmark.judges.configured import configured
 from fairmark.parse import read
 from fairmark.references import TYPE
-from fairmark.refusals import missing, wrong_type
+from fairmark.refusals import cannot_keep, missing, wrong_type
 from fairmark.registry.functions import acheck_function
 from fairmark.registry.keeping import functions_in
 from fairmark.serving.grading import validation
-from fairmark.serving.registering import refusal, registration
+from fairmark.serving.registering import registration
 from fairmark.serving.wire import answer, project, read_object, state
 from fairmark.store import Grader
 from fairmark.web.frame import render
@@ -48,17 +48,19 @@ async def new(request: Request) -> Response:
 
 
 async def edit(request: Request) -> Response:
-    found = await find(request)
-    name = str(found.grader["type"])
+    grader = await find(request)
+    name = str(grader.grader["type"])
     kind = all_kinds().get(name)
-    return _page(request, name, kind, found.grader, list(configured(state(request).settings.data_folder)), grader=found)
+    return _page(
+        request, name, kind, grader.grader, list(configured(state(request).settings.data_folder)), grader=grader
+    )
 
 
 def _page(
     request: Request,
     name: str,
     kind: Kind | None,
-    given: dict[str, Any],
+    fields: dict[str, Any],
     models: list[str],
     grader: Grader | None = None,
     copied_from: Grader | None = None,
@@ -75,7 +77,7 @@ def _page(
         summary=kind.summary if kind else "",
         fields=forms.fields(name, kind) if kind else [],
         names=list(kind.spec.model_fields) if kind else [],
-        json=jsontext.encode_pretty(given),
+        json=jsontext.encode_pretty(fields),
         models=models,
         copied_from=copied_from,
         payload_item=jsontext.encode_pretty(item),
@@ -93,54 +95,54 @@ async def create(request: Request) -> Response:
             project(request), key, field(request, "grader"), name or key, description
         )
     except FairmarkError as error:
-        raise refusal(error) from None
+        raise cannot_keep(error) from None
     return _gone_on(request, address(kept.grader), _words(f"{kept.grader.name} is there.", kept.warnings))
 
 
 async def update(request: Request) -> Response:
-    found = await find(request)
+    grader = await find(request)
     version = field(request, "version")
     expected = int(version) if version.isascii() and version.isdecimal() and len(version) <= 9 else None
     try:
         kept = await registration(request).update(
             project(request),
-            found.key,
+            grader.key,
             grader=field(request, "grader") or UNSET,
-            name=field(request, "name").strip() or found.key,
+            name=field(request, "name").strip() or grader.key,
             description=_description(request),
             expected=expected,
         )
     except VersionConflict as error:
-        raise _conflict(error, found, expected) from None
+        raise _conflict(error, grader, expected) from None
     except FairmarkError as error:
-        raise refusal(error) from None
+        raise cannot_keep(error) from None
     if kept is None:
-        raise ApiError(404, f"The grader {jsontext.quote(found.key)} has been deleted meanwhile.", code="not_found")
+        raise ApiError(404, f"The grader {jsontext.quote(grader.key)} has been deleted meanwhile.", code="not_found")
     now = kept.grader.version
-    words = f"Saved as version {now}." if now != found.version else "Saved. Its JSON is as it was."
-    return _gone_on(request, address(found), _words(words, kept.warnings))
+    words = f"Saved as version {now}." if now != grader.version else "Saved. Its JSON is as it was."
+    return _gone_on(request, address(grader), _words(words, kept.warnings))
 
 
-def _conflict(error: VersionConflict, found: Grader, yours: int | None) -> ApiError:
-    told = refusal(error)
+def _conflict(error: VersionConflict, grader: Grader, yours: int | None) -> ApiError:
+    told = cannot_keep(error)
     assert isinstance(told, ApiError)  # noqa: S101  # it is one for every error of the registry's own
-    told.message = f"Somebody else has saved version {found.version} while you were changing version {yours}."
+    told.message = f"Somebody else has saved version {grader.version} while you were changing version {yours}."
     told.extra["conflict"] = {
         "yours": yours,
-        "now": found.version,
-        "url": f"{address(found)}/versions?old={yours}&new={found.version}",
+        "now": grader.version,
+        "url": f"{address(grader)}/versions?old={yours}&new={grader.version}",
     }
     return told
 
 
 async def check(request: Request) -> Response:
     """What is wrong with a grader while somebody writes it. With `sandbox`, function graders are run too."""
-    given = await read_object(request)
-    text = given.get("grader")
+    body = await read_object(request)
+    text = body.get("grader")
     if not isinstance(text, str):
         raise wrong_type("grader", "a string: the grader's JSON as it is written", text)
-    found = await validation(state(request), project(request), text)
-    problems = [(each.path, each.message) for each in found.errors]
+    report = await validation(state(request), project(request), text)
+    problems = [(problem.path, problem.message) for problem in report.errors]
     functions: list[dict[str, Any]] = []
     try:
         grader = read(text)
@@ -150,18 +152,18 @@ async def check(request: Request) -> Response:
         if grader.get("type") == TYPE:
             problems.append(("$.type", "a registered grader cannot be a reference to another."))
         for path, source in functions_in(grader):
-            if given.get("sandbox") and not problems:
+            if body.get("sandbox") and not problems:
                 checks = (await acheck_function(source, project(request))).checks
             else:
                 checks = list(_static(source))
-            functions.append({"path": path, "checks": [each._asdict() for each in checks]})
+            functions.append({"path": path, "checks": [check._asdict() for check in checks]})
             if not checks[-1].passed and not any(where == path for where, _ in problems):
                 problems.append((path, f"{checks[-1].name}: {_last_line(checks[-1].message)}"))
     return answer(
         {
             "valid": not problems,
             "problems": [{"path": path, "message": message} for path, message in problems],
-            "warnings": [_warning(each) for each in found.warnings],
+            "warnings": [_warning(warning) for warning in report.warnings],
             "functions": functions,
         }
     )
@@ -185,16 +187,16 @@ def _warning(text: str) -> dict[str, str]:
 
 
 async def test_endpoint(request: Request) -> Response:
-    given = await read_object(request)
-    url, headers = given.get("url"), given.get("headers") or {}
+    body = await read_object(request)
+    url, headers = body.get("url"), body.get("headers") or {}
     if not isinstance(url, str) or not isinstance(headers, dict):
         raise wrong_type("url", "a string", url)
-    found = await aprobe(url, headers)
-    if isinstance(found, Online):
-        named = " ".join(filter(None, (found.name, found.version)))
+    reply = await aprobe(url, headers)
+    if isinstance(reply, Online):
+        named = " ".join(filter(None, (reply.name, reply.version)))
         words = f"It answers: {named}." if named else "It answers."
-        return answer({"online": True, "words": f"{words} {found.description}".strip()})
-    return answer({"online": False, "words": found.error})
+        return answer({"online": True, "words": f"{words} {reply.description}".strip()})
+    return answer({"online": False, "words": reply.error})
 
 
 def _kind(request: Request) -> tuple[str, Kind]:
@@ -210,7 +212,7 @@ def _description(request: Request) -> str | None:
 
 
 def _words(done: str, warnings: list[str]) -> str:
-    return f"{done} Mind: {'; '.join(each.removeprefix('$.') for each in warnings)}" if warnings else done
+    return f"{done} Mind: {'; '.join(warning.removeprefix('$.') for warning in warnings)}" if warnings else done
 
 
 def _gone_on(request: Request, to: str, flash: str) -> Response:

@@ -1,7 +1,7 @@
 """The form of a kind, made from its spec: which fields there are, what each takes, and what people call it.
 
-What a field takes is known from the spec. Its words, and the few widgets that no type can tell, stand in one table
-here; a field that is not in it, as in kinds of other packages, gets a plain control under its own name.
+What a field takes is known from the spec. Its words, and the few widgets that no type can tell, stand in
+`graders/wording.py`; a field that is not there, as in kinds of other packages, gets a plain control under its own name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,20 +11,16 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from fairmark.graders import GROUPS, Kind, known
-from fairmark.graders.formula import FUNCTIONS, Formula
+from fairmark.graders.formula import Formula
 from fairmark.graders.judging import REASONING_EFFORTS
+from fairmark.graders.wording import Widget, Words, words_for
 from fairmark.text.handlebars import Handlebars
 from fairmark.text.messages import Messages
 from fairmark.text.template import Template
 
-Widget = Literal[
-    "text", "paragraph", "template", "handlebars", "formula", "python", "json",
-    "number", "whole", "range", "choice", "check", "lines", "pairs", "messages", "examples",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One control of a form."""
 
     path: str
@@ -46,117 +42,29 @@ class Field:
         return "f-" + self.path.replace(".", "-").replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    label: str
-    help: str = ""
-    widget: Widget | None = None
-    choices: Mapping[str, str] | None = None
-    when: str = ""
-    is_rare: bool = False
-
-
-_INPUT = "The text under test. {{ sample.output_text }} is what the model answered."
-_REFERENCE = "What it is compared with. {{ item.answer }} is the field answer of the row."
-_HANDLEBARS = "Handlebars. Without it the judge gets a prompt of ours. {{completion}} is the reply."
-# By field, or by kind and field where a kind says it otherwise.
-_WORDS: dict[str, _Words] = {
-    "input": _Words("Input", _INPUT),
-    "reference": _Words("Reference", _REFERENCE),
-    "operation": _Words(
-        "Operation",
-        choices={"eq": "equals", "ne": "does not equal", "like": "contains", "ilike": "contains, whatever the case"},
-    ),
-    "evaluation_metric": _Words(
-        "Metric",
-        "How alike the two texts are, from 0 to 1.",
-        choices={
-            "fuzzy_match": "Fuzzy match (letters)",
-            "bleu": "BLEU",
-            "gleu": "GLEU",
-            "meteor": "METEOR",
-            "cosine": "Cosine of embeddings",
-            **{f"rouge_{n}": f"ROUGE-{n}" for n in (1, 2, 3, 4, 5)},
-            "rouge_l": "ROUGE-L",
-        },
-    ),
-    "embedding_model": _Words("Embedding model", "Which model makes the vectors.", when="evaluation_metric=cosine"),
-    "pass_threshold": _Words("Pass threshold", "The least reward that passes."),
-    "model": _Words("Judge model", "A model that this server knows, by its name or an alias."),
-    "score_model.input": _Words(
-        "Prompt", "What the judge is asked about each row. {{ item.… }} and {{ sample.… }} are filled in."
-    ),
-    "label_model.input": _Words(
-        "Prompt", "What the judge is asked about each row. {{ item.… }} and {{ sample.… }} are filled in."
-    ),
-    "range": _Words("Range", "The lowest and the highest score. A number outside is taken as the nearest inside."),
-    "labels": _Words("Labels", "What the judge may choose from, one on each line."),
-    "passing_labels": _Words("Passing labels", "Which of them earn the reward 1, one on each line."),
-    "criteria": _Words(
-        "Criterion",
-        "What makes a reply pass, in plain words. One thing that can be seen in the reply judges best.",
-        widget="paragraph",
-    ),
-    "examples": _Words(
-        "Examples",
-        "Replies that pass and replies that fail, with the reason. A few of each make a judge more reliable.",
-        widget="examples",
-    ),
-    "system_template": _Words("System prompt", _HANDLEBARS, is_rare=True),
-    "user_template": _Words("User prompt", _HANDLEBARS, is_rare=True),
-    "template_variables": _Words("Template variables", "More variables for your own prompts.", is_rare=True),
-    "guard": _Words(
-        "Guard against injection",
-        "Puts a fence around what a row brings in, and tells the judge not to follow instructions in it.",
-        is_rare=True,
-    ),
-    "n": _Words("Questions per judge", "How many times each judge is asked about a row, 1 to 100.", is_rare=True),
-    "panel": _Words("More judges", "Models that are asked as well, one on each line.", is_rare=True),
-    "combine": _Words("Combine by", "How several answers become one reward.", is_rare=True),
-    "source": _Words("Source", widget="python"),
-    "python.source": _Words(
-        "Source", "def grade(sample, item) returns the reward. It runs in the sandbox, without a network.", "python"
-    ),
-    "function.source": _Words(
-        "Source",
-        "async def grade(thread) returns the reward. It runs in the sandbox, with the standard library alone.",
-        "python",
-    ),
-    "image_tag": _Words("Image tag", "Kept for OpenAI's sake: the sandbox has one set of packages.", is_rare=True),
-    "url": _Words("Address", "Where the reward server is, such as https://rewards.example.com:8100."),
-    "headers": _Words(
-        "Headers", "A secret is written ${FAIRMARK_SECRET_NAME}; the server's environment has its value."
-    ),
-    "timeout_s": _Words("Timeout", "Seconds for one request.", is_rare=True),
-    "batch_size": _Words("Batch size", "How many rows go into one request, 1 to 256.", is_rare=True),
-    "graders": _Words(
-        "Graders",
-        'Each under a key, which is its name in the formula. {"type": "registered", "key": "…"} uses one of this list.',
-    ),
-    "calculate_output": _Words(
-        "Formula",
-        f"The reward, out of the graders' rewards by their keys. It knows + - * / ^ ( ) and {', '.join(FUNCTIONS)}.",
-    ),
-}
 _SAMPLING = (
-    Field("sampling_params.temperature", "number", "Temperature", "0 to 2.", is_rare=True),
-    Field("sampling_params.top_p", "number", "Top p", "0 to 1.", is_rare=True),
-    Field("sampling_params.max_completions_tokens", "whole", "Most tokens", "Of the judge's answer.", is_rare=True),
-    Field("sampling_params.seed", "whole", "Seed", is_rare=True),
-    Field(
+    FormField("sampling_params.temperature", "number", "Temperature", "0 to 2.", is_rare=True),
+    FormField("sampling_params.top_p", "number", "Top p", "0 to 1.", is_rare=True),
+    FormField("sampling_params.max_completions_tokens", "whole", "Most tokens", "Of the judge's answer.", is_rare=True),
+    FormField("sampling_params.seed", "whole", "Seed", is_rare=True),
+    FormField(
         "sampling_params.reasoning_effort",
         "choice",
         "Reasoning effort",
-        choices=tuple((each, each) for each in REASONING_EFFORTS),
+        choices=tuple((effort, effort) for effort in REASONING_EFFORTS),
         default="as the model has it",
         is_rare=True,
     ),
 )
 # Said elsewhere on the page, or without meaning for the kind.
-_LEFT_OUT = frozenset({"type", "name", "description", "string_check.pass_threshold", "custom.pass_threshold"})
+_LEFT_OUT = frozenset(
+    {"type", "name", "description"}
+    | {f"{kind}.pass_threshold" for kind in ("string_check", "custom", "regex", "numeric", "math_equal")}
+)
 # In the order in which people think of them; what is not here keeps the spec's order, after these.
 _ORDER = (
-    "criteria", "url", "headers", "source", "input", "operation", "evaluation_metric", "embedding_model", "reference",
+    "criteria", "url", "headers", "source", "input", "operation", "evaluation_metric", "embedding_model", "pattern",
+    "match", "reference", "tolerance", "relative_tolerance", "take",
     "labels", "passing_labels", "range", "graders", "calculate_output", "model", "examples", "pass_threshold",
 )  # fmt: skip
 
@@ -177,28 +85,28 @@ def groups(kinds: Mapping[str, Kind]) -> list[tuple[str, str, list[tuple[str, Ki
     return [*offered, *([("From other packages", "Installed on this server.", elsewhere)] if elsewhere else [])]
 
 
-def fields(name: str, kind: Kind) -> list[Field]:
+def fields(name: str, kind: Kind) -> list[FormField]:
     """The form of a kind, the fields that nearly every grader sets first."""
-    found = [
+    all_fields = [
         field
         for path, info in kind.spec.model_fields.items()
         if path not in _LEFT_OUT and f"{name}.{path}" not in _LEFT_OUT
         for field in _fields(name, path, info)
     ]
     order = {path: index for index, path in enumerate(_ORDER)}
-    return sorted(found, key=lambda field: (field.is_rare, order.get(field.path, len(order))))
+    return sorted(all_fields, key=lambda field: (field.is_rare, order.get(field.path, len(order))))
 
 
-def _fields(kind: str, path: str, info: FieldInfo) -> Iterator[Field]:
+def _fields(kind: str, path: str, info: FieldInfo) -> Iterator[FormField]:
     if path == "sampling_params":
         yield from _SAMPLING
         return
-    words = _WORDS.get(f"{kind}.{path}") or _WORDS.get(path) or _Words(_label(path), info.description or "")
+    words = words_for(kind, path) or Words(_label(path), info.description or "")
     widget, values = _widget(info.annotation)
     if words.widget is not None:
         widget = words.widget
     named = words.choices or {}
-    yield Field(
+    yield FormField(
         path,
         widget,
         words.label,
@@ -249,7 +157,7 @@ def _default(info: FieldInfo) -> str:
     if isinstance(info.default, bool):
         return "on" if info.default else "off"
     if isinstance(info.default, tuple):
-        return " to ".join(f"{each:g}" for each in info.default)
+        return " to ".join(f"{bound:g}" for bound in info.default)
     return f"{info.default:g}" if isinstance(info.default, float) else str(info.default)
 
 
@@ -259,6 +167,11 @@ _STARTS: dict[str, dict[str, Any]] = {
     "text_similarity": {
         "input": _SAMPLE, "evaluation_metric": "fuzzy_match", "reference": _ANSWER, "pass_threshold": 0.8,
     },
+    "regex": {"input": _SAMPLE, "pattern": r"\d+", "match": "search"},
+    "numeric": {"input": _SAMPLE, "reference": _ANSWER},
+    "math_equal": {"input": _SAMPLE, "reference": _ANSWER},
+    "json_match": {"input": _SAMPLE, "reference": "{{ item.expected }}"},
+    "tool_calls": {"reference": "{{ item.calls }}"},
     "score_model": {
         "input": [
             {"role": "system", "content": "You grade answers. Score from 0 (wrong) to 1 (right)."},
@@ -276,6 +189,12 @@ _STARTS: dict[str, dict[str, Any]] = {
         "passing_labels": ["polite", "neutral"],
     },
     "binary_judge": {"criteria": ""},
+    "preference": {
+        "criteria": "Answers the question, correctly and in plain words.",
+        "question": "{{ item.question }}",
+        "a": _SAMPLE,
+        "b": "{{ item.baseline }}",
+    },
     "python": {
         "source": (
             "def grade(sample, item):\n"
@@ -292,7 +211,18 @@ _STARTS: dict[str, dict[str, Any]] = {
             "    return 1.0 if completion.strip() == expected.strip() else 0.0\n"
         )
     },
+    "code_tests": {"input": _SAMPLE, "tests": "{{ item.tests }}"},
     "endpoint": {"url": ""},
+    "cascade": {
+        "graders": [
+            {"type": "string_check", "name": "exact", "input": _SAMPLE, "operation": "eq", "reference": _ANSWER},
+            {
+                "type": "text_similarity", "name": "similar", "input": _SAMPLE, "evaluation_metric": "fuzzy_match",
+                "reference": _ANSWER, "pass_threshold": 0.8,
+            },
+        ],
+        "unsure": [0, 0.5],
+    },
     "multi": {
         "graders": {
             "exact": {"type": "string_check", "input": _SAMPLE, "operation": "eq", "reference": _ANSWER},
@@ -308,13 +238,13 @@ _EMPTY: dict[Widget, Any] = {"check": False, "lines": [], "messages": [], "examp
 
 def start(name: str, kind: Kind, models: Sequence[str] = ()) -> dict[str, Any]:
     """The JSON of a new grader: as much of it as can be told beforehand."""
-    found: dict[str, Any] = {"type": name, **_STARTS.get(name, {})}
+    grader: dict[str, Any] = {"type": name, **_STARTS.get(name, {})}
     for field in fields(name, kind):
         if field.path == "model":
-            found["model"] = next(iter(models), "")
-        elif field.required and field.path not in found and field.widget not in ("number", "whole", "range"):
-            found[field.path] = field.choices[0][0] if field.choices else _EMPTY.get(field.widget, "")
-    return found
+            grader["model"] = next(iter(models), "")
+        elif field.required and field.path not in grader and field.widget not in ("number", "whole", "range"):
+            grader[field.path] = field.choices[0][0] if field.choices else _EMPTY.get(field.widget, "")
+    return grader
 
 
 _DOCUMENTS = {
@@ -328,6 +258,16 @@ _REPLY = "Tim Berners-Lee published the first website in August 1990."
 _PAYLOADS: dict[str, tuple[dict[str, Any], str]] = {
     "function": ({"messages": [{"role": "user", "content": "What is 2+2?"}], "metadata": {"expected": "4"}}, "4"),
     "binary_judge": ({"question": "What is the capital of France?"}, "Paris."),
+    "preference": ({"question": "What is the capital of France?", "baseline": "Lyon."}, "Paris."),
+    "regex": ({"question": "How many legs has a spider?"}, "It has 8."),
+    "numeric": ({"question": "What is 1,200 plus 34.5?", "answer": "1234.5"}, "It is 1,234.5."),
+    "math_equal": ({"question": "What is half of the root of 8?", "answer": r"\sqrt{2}"}, r"\boxed{\frac{\sqrt8}{2}}"),
+    "json_match": ({"expected": {"city": "Paris", "people": 2103000}}, '{"city": "Paris", "people": 2100000}'),
+    "code_tests": (
+        {"question": "Write add(a, b).", "tests": "assert add(1, 2) == 3\nassert add(-1, 1) == 0"},
+        "```python\ndef add(a, b):\n    return a + b\n```",
+    ),
+    "tool_calls": ({"calls": [{"name": "search", "arguments": {"q": "Paris"}}]}, ""),
     **dict.fromkeys(("faithfulness", "context_relevancy", "answer_relevancy"), (_DOCUMENTS, _REPLY)),
 }
 
@@ -339,7 +279,7 @@ def payload(kind: str) -> tuple[dict[str, Any], str]:
 
 def value_at(grader: Mapping[str, Any], path: str) -> Any:
     """What a grader's JSON has at a field's place; None where nothing is set."""
-    found: Any = grader
+    value: Any = grader
     for step in path.split("."):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from fairmark import jsontext
 from fairmark.data.dataset import DataFile, DataRow
 from fairmark.errors import ApiError, InvalidData, InvalidSource
+from fairmark.evals.regrade import row_of
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import find_file, open_source
 from fairmark.judgement import Judgement
@@ -19,10 +20,9 @@ from fairmark.parse import read
 from fairmark.refusals import invalid, not_found, wrong_type
 from fairmark.registry.functions import FunctionCheck, acheck_function
 from fairmark.registry.keeping import functions_in
-from fairmark.result import Result
+from fairmark.result import Result, wire_form
 from fairmark.serving.grading import Rewards, known_grader
 from fairmark.serving.presence import unless_gone
-from fairmark.serving.results import wire_form
 from fairmark.serving.wire import answer, project, read_object, state
 from fairmark.store import Run
 from fairmark.web.frame import render, show
@@ -36,11 +36,11 @@ FILES_SHOWN, EVALS_SHOWN, RUNS_SHOWN = 100, 50, 5
 
 async def run(request: Request) -> Response:
     """Grades payloads as the API would, and shows what came out. Whoever stops waiting stops the grading."""
-    given = await read_object(request)
-    text = given.get("grader")
+    body = await read_object(request)
+    text = body.get("grader")
     if not isinstance(text, str):
         raise wrong_type("grader", "a string: the grader's JSON as it is written", text)
-    rows = read_payloads(given.get("payloads"))
+    rows = read_payloads(body.get("payloads"))
     shared, owner = state(request), project(request)
     known = await known_grader(shared, owner, msgspec.Raw(text.encode("utf-8", "surrogatepass")))
     encoded = [msgspec.Raw(jsontext.encode({"item": item, "sample": sample})) for item, sample in rows]
@@ -64,8 +64,8 @@ async def _graded(job: Rewards, text: str, owner: str) -> tuple[list[Result], li
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(job.results()) as graded:
-                async for each in graded:
-                    results += each
+                async for batch in graded:
+                    results += batch
                 if checking:
                     await asyncio.wait(checking)
         return results, [check.result() for check in checking if check.done()]
@@ -74,17 +74,17 @@ async def _graded(job: Rewards, text: str, owner: str) -> tuple[list[Result], li
             check.cancel()
 
 
-def read_payloads(given: Any) -> list[tuple[dict[str, Any], Any]]:
+def read_payloads(payloads: Any) -> list[tuple[dict[str, Any], Any]]:
     """The payloads as rows. Raises ApiError with what is wrong with each, in `payloads`."""
-    if not isinstance(given, list) or not given:
-        raise wrong_type("payloads", "a list with a payload or more", given)
-    if len(given) > MOST:
+    if not isinstance(payloads, list) or not payloads:
+        raise wrong_type("payloads", "a list with a payload or more", payloads)
+    if len(payloads) > MOST:
         raise invalid(
-            f"There are {len(given)} payloads. Try at most {MOST} at once; an eval takes any number.", "payloads"
+            f"There are {len(payloads)} payloads. Try at most {MOST} at once; an eval takes any number.", "payloads"
         )
     rows, wrong = [], []
-    for index, each in enumerate(given):
-        item, sample = each if isinstance(each, list) and len(each) == 2 else (None, None)
+    for index, payload in enumerate(payloads):
+        item, sample = payload if isinstance(payload, list) and len(payload) == 2 else (None, None)
         values = []
         for name, value in (("item", item), ("sample", sample)):
             try:
@@ -93,18 +93,20 @@ def read_payloads(given: Any) -> list[tuple[dict[str, Any], Any]]:
                 wrong.append({"index": index, "field": name, "message": str(error)})
         rows.append(tuple(values))
     if wrong:
-        count = len({each["index"] for each in wrong})
-        words = "The payload cannot be read." if len(given) == 1 else f"{show.plural(count, 'payload')} cannot be read."
+        count = len({problem["index"] for problem in wrong})
+        words = (
+            "The payload cannot be read." if len(payloads) == 1 else f"{show.plural(count, 'payload')} cannot be read."
+        )
         raise ApiError(400, words, param="payloads", code="invalid_payload", extra={"payloads": wrong})
     return rows
 
 
-def _read(name: str, given: Any) -> Any:
+def _read(name: str, entered: Any) -> Any:
     """An item is the text of a JSON object; a sample is a text, or an object with one: the text of a JSON object."""
-    is_json = name == "item" or isinstance(given, dict)
-    text = given.get("json") if isinstance(given, dict) else given
+    is_json = name == "item" or isinstance(entered, dict)
+    text = entered.get("json") if isinstance(entered, dict) else entered
     if not isinstance(text, str):
-        raise ValueError(f"found {jsontext.describe(given)}. It takes a text.")
+        raise ValueError(f"found {jsontext.describe(entered)}. It takes a text.")
     if not is_json:
         return text
     if name == "item" and not text.strip():
@@ -129,7 +131,7 @@ def _shown(index: int, item: dict[str, Any], sample: Any, results: list[Result])
         "sample": sample,
         "result": result,
         "wire": None if result is None else wire_form(result),
-        "judgements": [] if result is None else [_judgement(each) for each in result.judgements],
+        "judgements": [] if result is None else [_judgement(judgement) for judgement in result.judgements],
         "outcome": _outcome(result),
         "sandbox": None if result is None else result.grade.flags.get("python_grader_runtime_error_details"),
     }
@@ -158,27 +160,27 @@ async def sources(request: Request) -> Response:
     store = state(request).store
     files = await store.files.list(project(request), limit=FILES_SHOWN)
     evals = (await store.evals.search(project(request), "", EVALS_SHOWN, 0)).evals
-    recent = await store.recent.of([each.seq for each in evals], RUNS_SHOWN)
+    recent = await store.recent.of([eval_.seq for eval_ in evals], RUNS_SHOWN)
     return answer(
         {
             "files": [
-                {"id": each.id, "name": each.filename, "note": f"{show.size(each.bytes)}, {show.ago(each.created_at)}"}
-                for each in files.data
+                {"id": file.id, "name": file.filename, "note": f"{show.size(file.bytes)}, {show.ago(file.created_at)}"}
+                for file in files.data
             ],
             "evals": [
                 {
-                    "name": each.name or each.id,
+                    "name": eval_.name or eval_.id,
                     "runs": [
                         {
-                            "id": f"{each.id}/{run.id}",
+                            "id": f"{eval_.id}/{run.id}",
                             "name": run.name or run.id,
                             "note": f"{show.plural(run.total or 0, 'row')}, {show.ago(run.created_at)}",
                         }
-                        for run in reversed(recent[each.seq].runs)
+                        for run in reversed(recent[eval_.seq].runs)
                     ],
                 }
-                for each in evals
-                if each.seq in recent
+                for eval_ in evals
+                if eval_.seq in recent
             ],
         }
     )
@@ -186,15 +188,15 @@ async def sources(request: Request) -> Response:
 
 async def rows(request: Request) -> Response:
     """Rows of a file (`file`) or a run (`run`: EVAL/RUN), from number `row` on, `count` of them."""
-    given = request.query_params
-    first, count = _whole(given.get("row", "1"), "row", 2**31), _whole(given.get("count", "1"), "count", MOST)
-    if given.get("file"):
-        found = await _of_file(request, given["file"], first, count)
+    query = request.query_params
+    first, count = _whole(query.get("row", "1"), "row", 2**31), _whole(query.get("count", "1"), "count", MOST)
+    if query.get("file"):
+        data_rows = await _of_file(request, query["file"], first, count)
     else:
-        found = await _of_run(request, given.get("run", ""), first, count)
-    if not found:
+        data_rows = await _of_run(request, query.get("run", ""), first, count)
+    if not data_rows:
         raise invalid(f"There is no row {first}: it has fewer.", "row")
-    return answer({"rows": [{"item": item, "sample": _plain(sample)} for item, sample in found]})
+    return answer({"rows": [{"item": item, "sample": _plain(sample)} for item, sample in data_rows]})
 
 
 def _plain(sample: Any) -> Any:
@@ -218,14 +220,14 @@ async def _of_file(request: Request, file_id: str, first: int, count: int) -> li
         )
 
     try:
-        found = await asyncio.to_thread(read_rows)
+        data_rows = await asyncio.to_thread(read_rows)
     except InvalidData as error:
         words = str(error).removeprefix(f"{store.files.content(file.id)}: ")
         raise invalid(f"{file.filename}: {words}", "file") from None
-    wrong = next((each for each in found if isinstance(each, InvalidData)), None)
+    wrong = next((row for row in data_rows if isinstance(row, InvalidData)), None)
     if wrong is not None:
         raise invalid(f"{file.filename}: {wrong}", "row")
-    return [(each.item, each.sample) for each in found if isinstance(each, DataRow)]
+    return [(row.item, row.sample) for row in data_rows if isinstance(row, DataRow)]
 
 
 async def _of_run(request: Request, named: str, first: int, count: int) -> list[tuple[Any, Any]]:
@@ -235,14 +237,17 @@ async def _of_run(request: Request, named: str, first: int, count: int) -> list[
     run = await shared.store.runs.get(project(request), eval_id, run_id)
     if run is None:
         raise not_found("run", run_id)
+    if run.imported is not None or run.rows_file is not None:  # its rows are nowhere else
+        items = await shared.store.rows.chunk(run, None, first - 2)
+        return [row_of(item.body)[:2] for item in items[:count]]
     try:
         data_source = jsontext.decode(run.data_source)
         source = open_source(data_source, await find_file(shared.store, project(request), data_source))
-        found = await asyncio.to_thread(lambda: list(islice(source.rows(), first - 1, first - 1 + count)))
+        data_rows = await asyncio.to_thread(lambda: list(islice(source.rows(), first - 1, first - 1 + count)))
     except InvalidSource:
         raise invalid("The file that this run was made from is gone, or has changed.", "run") from None
     sampled = {} if source.sampling is None else await _sampled(request, run, first - 1, first - 2 + count)
-    return [(row.item, sampled.get(row.position, row.sample)) for row in found]
+    return [(row.item, sampled.get(row.position, row.sample)) for row in data_rows]
 
 
 async def _sampled(request: Request, run: Run, first: int, last: int) -> dict[int, Any]:
@@ -250,7 +255,7 @@ async def _sampled(request: Request, run: Run, first: int, last: int) -> dict[in
     return {index: Sampled.decode(body).sample for index, body in stored.items()}
 
 
-def _whole(given: str, name: str, most: int) -> int:
-    if not given.isascii() or not given.isdecimal() or len(given) > 10 or not 1 <= int(given) <= most:
-        raise invalid(f"{name}: found {jsontext.quote(given)}. It takes a whole number from 1 to {most}.", name)
-    return int(given)
+def _whole(text: str, name: str, most: int) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 10 or not 1 <= int(text) <= most:
+        raise invalid(f"{name}: found {jsontext.quote(text)}. It takes a whole number from 1 to {most}.", name)
+    return int(text)

@@ -60,13 +60,13 @@ async def example(request: Request) -> Response:
 
 async def commands(request: Request) -> Response:
     """The commands for what stands in the editors; none while that cannot be read. Nothing is graded or kept."""
-    given = await read_object(request)
-    text = given.get("grader")
+    body = await read_object(request)
+    text = body.get("grader")
     if not isinstance(text, str):
         raise wrong_type("grader", "a string: the grader's JSON as it is written", text)
     try:
         grader = read(text)
-        item, sample = read_payloads([given.get("payload")])[0]
+        item, sample = read_payloads([body.get("payload")])[0]
     except (InvalidGrader, ApiError):  # somebody is still typing; what is wrong is told where it stands
         return answer({"commands": None})
     return answer({"commands": {name: words for name, _, words in _commands(request, grader, item, sample)}})
@@ -75,12 +75,12 @@ async def commands(request: Request) -> Response:
 def _commands(request: Request, grader: Any, item: Any, sample: Any) -> list[tuple[str, str, str]]:
     visitor = visit(request).visitor
     needs_key = visitor is not None and visitor.key_id is not None
-    call = snippets.Call(grader, item, sample, base_url(request), needs_key)
+    call = snippets.GradingCall(grader, item, sample, base_url(request), needs_key)
     return [(name, heading, write(call)) for name, heading, write in COMMANDS]
 
 
 def _example(request: Request, name: str) -> tuple[dict[str, Any], dict[str, Any], str]:
-    kind = all_kinds().get(name) if name in {each for _, names in _groups() for each in names} else None
+    kind = all_kinds().get(name) if name in {kind_name for _, names in _groups() for kind_name in names} else None
     if kind is None:
         raise not_found("example", name)
     grader = {**forms.start(name, kind, _models(request)), **_MORE.get(name, {})}
@@ -98,7 +98,7 @@ def _models(request: Request) -> list[str]:
 
 def _groups() -> list[tuple[str, list[str]]]:
     """The kinds under their headings, but for those that have nothing to compute."""
-    found = [
+    groups = [
         (heading, [name for name, kind in kinds if kind.grades]) for heading, _, kinds in forms.groups(all_kinds())
     ]
-    return [(heading, names) for heading, names in found if names]
+    return [(heading, names) for heading, names in groups if names]

@@ -8,13 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
+from fairmark.checks.standing import Standing, of_graders
 from fairmark.errors import ApiError, FairmarkError
 from fairmark.graders import all_kinds
-from fairmark.refusals import invalid, not_found
+from fairmark.refusals import cannot_keep, invalid, not_found
 from fairmark.registry.packs import make_pack
-from fairmark.serving.registering import refusal, registration
+from fairmark.serving.registering import delete_named, registration
 from fairmark.serving.wire import base_url, project, state
-from fairmark.store import Grader, LockedGrader, Version
+from fairmark.store import Grader, Version
 from fairmark.web.frame import highlight, render
 from fairmark.web.frame.visit import field, is_partial, redirect
 from fairmark.web.graders import forms
@@ -33,20 +34,21 @@ async def list_(request: Request) -> Response:
     kind = request.query_params.get("kind", "")
     at = _number(request.query_params.get("page", "")) or 1
     # A project has hundreds of graders at most, and is read whole: then names are compared whatever their case.
-    every = sorted(await state(request).store.graders.all(project(request)), key=lambda each: -each.updated_at)
-    found = [each for each in every if _fits(each, words.casefold(), kind)]
+    every = sorted(await state(request).store.graders.all(project(request)), key=lambda grader: -grader.updated_at)
+    graders = [grader for grader in every if _fits(grader, words.casefold(), kind)]
     first = (at - 1) * SHOWN
     context: dict[str, Any] = {
-        "graders": [(each, address(each)) for each in found[first : first + SHOWN]],
+        "graders": await _listed(request, graders[first : first + SHOWN]),
         "total": len(every),
-        "count": len(found),
+        "count": len(graders),
         "words": words,
         "kind": kind,
-        "kinds": [("", "All kinds")] + [(each, forms.title(each)) for each in sorted({_kind(each) for each in every})],
+        "kinds": [("", "All kinds")]
+        + [(grader, forms.title(grader)) for grader in sorted({_kind(kind_name) for kind_name in every})],
         "title": forms.title,
         "first": first + 1,
         "previous": _page(words, kind, at - 1) if at > 1 else "",
-        "next": _page(words, kind, at + 1) if first + SHOWN < len(found) else "",
+        "next": _page(words, kind, at + 1) if first + SHOWN < len(graders) else "",
     }
     if is_partial(request):
         return render.part(request, "graders/listing.html", "results", **context)
@@ -54,42 +56,42 @@ async def list_(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    found = await find(request)
-    kind = all_kinds().get(_kind(found))
+    grader = await find(request)
+    kind = all_kinds().get(_kind(grader))
     facts = [
-        (each, forms.value_at(found.grader, each.path))
-        for each in (forms.fields(_kind(found), kind) if kind else [])
-        if forms.value_at(found.grader, each.path) is not None
+        (field, forms.value_at(grader.grader, field.path))
+        for field in (forms.fields(_kind(grader), kind) if kind else [])
+        if forms.value_at(grader.grader, field.path) is not None
     ]
     return render.page(
         request,
         "graders/detail.html",
-        **_about(found),
+        **await about(request, grader),
         summary=kind.summary if kind else "",
         facts=facts,
-        uses=_uses(request, found),
-        json_text=jsontext.encode_pretty(found.grader),
+        uses=_uses(request, grader),
+        json_text=jsontext.encode_pretty(grader.grader),
         python=highlight.python,
         prompt=highlight.template,
     )
 
 
 async def versions(request: Request) -> Response:
-    found = await find(request)
+    grader = await find(request)
     after = _number(request.query_params.get("after", ""))
     # One more than is shown: what the last one changed is told by the one before it.
-    cursor = str(after) if 1 <= after <= found.version else None
-    listed = await state(request).store.graders.versions(found, VERSIONS_SHOWN + 1, cursor)
+    cursor = str(after) if 1 <= after <= grader.version else None
+    listed = await state(request).store.graders.versions(grader, VERSIONS_SHOWN + 1, cursor)
     shown = listed.data[:VERSIONS_SHOWN]
-    new = await _version(request, found, "new", found.version)
-    old = await _version(request, found, "old", max(1, new.version - 1))
+    new = await _version(request, grader, "new", grader.version)
+    old = await _version(request, grader, "old", max(1, new.version - 1))
     return render.page(
         request,
         "graders/versions.html",
-        **_about(found),
+        **await about(request, grader),
         versions=list(zip(shown, _changes(listed.data), strict=False)),
         older=shown[-1].version if shown and shown[-1].version > 1 else None,
-        numbers=range(found.version, max(0, found.version - VERSIONS_OFFERED), -1),
+        numbers=range(grader.version, max(0, grader.version - VERSIONS_OFFERED), -1),
         old=old,
         new=new,
         parts=compare(old.grader, new.grader),
@@ -99,10 +101,10 @@ async def versions(request: Request) -> Response:
 async def _version(request: Request, grader: Grader, name: str, usual: int) -> Grader:
     """The grader in the version that the address names, or in the usual one."""
     wanted = _number(request.query_params.get(name, "")) or usual
-    found = await state(request).store.graders.get(project(request), grader.id, wanted)
-    if found is None:
+    version = await state(request).store.graders.get(project(request), grader.id, wanted)
+    if version is None:
         raise ApiError(404, f"The grader {jsontext.quote(grader.key)} has no version {wanted}.", code="not_found")
-    return found
+    return version
 
 
 def _changes(versions: Sequence[Version]) -> Iterator[str]:
@@ -118,23 +120,23 @@ def _changes(versions: Sequence[Version]) -> Iterator[str]:
 
 async def restore(request: Request) -> Response:
     """An old version as the newest: nothing is lost, and what came between stays in the list."""
-    found = await find(request)
+    grader = await find(request)
     wanted = _number(field(request, "version"))
-    old = await state(request).store.graders.get(project(request), found.key, wanted) if wanted else None
+    old = await state(request).store.graders.get(project(request), grader.key, wanted) if wanted else None
     if old is None:
-        raise invalid(f"The grader {jsontext.quote(found.key)} has no such version.", "version")
+        raise invalid(f"The grader {jsontext.quote(grader.key)} has no such version.", "version")
     try:
         kept = await registration(request).update(
-            project(request), found.key, grader=old.grader, expected=_number(field(request, "expected"))
+            project(request), grader.key, grader=old.grader, expected=_number(field(request, "expected"))
         )
     except FairmarkError as error:
-        raise refusal(error) from None
+        raise cannot_keep(error) from None
     if kept is None:
-        raise not_found("grader", found.key)
+        raise not_found("grader", grader.key)
     words = f"Version {wanted} is back, as version {kept.grader.version}."
-    if kept.grader.version == found.version:
+    if kept.grader.version == grader.version:
         words = f"Version {wanted} and the newest are the same, so that nothing has changed."
-    return redirect(f"{address(found)}/versions", words)
+    return redirect(f"{address(grader)}/versions", words)
 
 
 async def lock(request: Request) -> Response:
@@ -148,33 +150,27 @@ async def lock(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    key = request.path_params["key"]
-    try:
-        gone = await registration(request).delete(project(request), key)
-    except LockedGrader as error:
-        raise refusal(error) from None
-    if gone is None:
-        raise not_found("grader", key)
+    gone = await delete_named(request)
     return redirect("/graders", f"{gone.name} is deleted.")
 
 
 async def pack(request: Request) -> Response:
     """The grader as a pack of one, as a file."""
-    found = await find(request)
-    name = f"{found.key}.json"  # keys have no character that a file's name must not have
+    grader = await find(request)
+    name = f"{grader.key}.json"  # keys have no character that a file's name must not have
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(jsontext.encode_pretty(make_pack([found])) + "\n", 200, headers, "application/json")
+    return Response(jsontext.encode_pretty(make_pack([grader])) + "\n", 200, headers, "application/json")
 
 
 async def find(request: Request) -> Grader:
     """The grader that the path names. Raises ApiError."""
     key = request.path_params["key"]
-    found = await state(request).store.graders.get(project(request), key)
-    if found is None:
+    grader = await state(request).store.graders.get(project(request), key)
+    if grader is None:
         raise ApiError(
             404, f"There is no grader {jsontext.quote(key)} here. It may have been deleted.", code="not_found"
         )
-    return found
+    return grader
 
 
 def address(grader: Grader) -> str:
@@ -182,8 +178,23 @@ def address(grader: Grader) -> str:
     return f"/graders/{grader.id if grader.key in RESERVED else grader.key}"
 
 
-def _about(grader: Grader) -> dict[str, Any]:
-    return {"grader": grader, "kind": _kind(grader), "title": forms.title(_kind(grader)), "address": address(grader)}
+async def about(request: Request, grader: Grader) -> dict[str, Any]:
+    """What every page of a grader shows."""
+    shared = state(request)
+    (standing,) = await of_graders(shared.store, shared.registry, project(request), [grader])
+    return {
+        "grader": grader,
+        "kind": _kind(grader),
+        "title": forms.title(_kind(grader)),
+        "address": address(grader),
+        "standing": standing,
+    }
+
+
+async def _listed(request: Request, graders: Sequence[Grader]) -> list[tuple[Grader, str, Standing | None]]:
+    shared = state(request)
+    standings = await of_graders(shared.store, shared.registry, project(request), graders)
+    return [(grader, address(grader), standing) for grader, standing in zip(graders, standings, strict=True)]
 
 
 def _kind(grader: Grader) -> str:
@@ -194,14 +205,14 @@ def _fits(grader: Grader, words: str, kind: str) -> bool:
     return kind in ("", _kind(grader)) and (words in grader.name.casefold() or words in grader.key)
 
 
-def _number(given: str) -> int:
+def _number(text: str) -> int:
     """A whole number from 1; 0 for anything else."""
-    return int(given) if given.isascii() and given.isdecimal() and len(given) <= 9 else 0
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0
 
 
 def _page(words: str, kind: str, at: int) -> str:
-    given = {"q": words, "kind": kind, "page": at if at > 1 else ""}
-    query = urlencode({name: value for name, value in given.items() if value})
+    query_fields = {"q": words, "kind": kind, "page": at if at > 1 else ""}
+    query = urlencode({name: value for name, value in query_fields.items() if value})
     return f"/graders?{query}" if query else "/graders"
 
 

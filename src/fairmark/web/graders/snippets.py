@@ -20,7 +20,7 @@ _UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GradingCall:
     """What is to be graded, and where."""
 
     grader: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Call:
     """Whether the server asks for one. Then it is in OPENAI_API_KEY, where OpenAI's own client looks for it."""
 
 
-def curl(call: Call) -> str:
+def curl(call: GradingCall) -> str:
     body = {"grader": call.grader, "item": call.item, "model_sample": call.sample}
     key = ' \\\n  -H "Authorization: Bearer $OPENAI_API_KEY"' if call.needs_key else ""
     url = shlex.quote(f"{call.base_url}/v1/fine_tuning/alpha/graders/run")
@@ -39,7 +39,7 @@ def curl(call: Call) -> str:
     return f"{head}\n{_json(body)}\nJSON"
 
 
-def command(call: Call) -> str:
+def command(call: GradingCall) -> str:
     """By `fairmark grade`, on the machine where it is typed. The grader comes by standard input."""
     files: list[str] = []
     options = []
@@ -54,7 +54,7 @@ def command(call: Call) -> str:
     return "\n".join([*files, f"{words} <<'JSON'", _json(call.grader), "JSON"])
 
 
-def library(call: Call) -> str:
+def library(call: GradingCall) -> str:
     return "\n".join(
         [
             "import fairmark",
@@ -68,7 +68,7 @@ def library(call: Call) -> str:
     )
 
 
-def client(call: Call) -> str:
+def client(call: GradingCall) -> str:
     """With OpenAI's package, as code that was written for OpenAI has it: only the address is another."""
     address = f"base_url={_literal(call.base_url + '/v1')}"
     key = "" if call.needs_key else ', api_key="not needed"'
@@ -113,7 +113,7 @@ def _json(value: Any) -> str:
 
 def _visible(text: str) -> str:
     """The same JSON with escapes for what cannot be seen."""
-    return _UNUSUAL.sub(lambda found: found[0] if _is_safe(found[0]) else _escaped(found[0]), text)
+    return _UNUSUAL.sub(lambda match: match[0] if _is_safe(match[0]) else _escaped(match[0]), text)
 
 
 def _escaped(char: str) -> str:
@@ -126,10 +126,10 @@ def _literal(value: Any, indent: int = 0) -> str:
     inner, end = " " * (indent + 4), " " * indent
     match value:
         case dict() if value:
-            lines = [f"{inner}{name!r}: {_literal(each, indent + 4)}," for name, each in value.items()]
+            lines = [f"{inner}{name!r}: {_literal(element, indent + 4)}," for name, element in value.items()]
             return "\n".join(["{", *lines, f"{end}}}"])
         case list() if value:
-            lines = [f"{inner}{_literal(each, indent + 4)}," for each in value]
+            lines = [f"{inner}{_literal(element, indent + 4)}," for element in value]
             return "\n".join(["[", *lines, f"{end}]"])
         case str() if "\n" in value[:-1]:
             return "\n".join(["(", *(f"{inner}{line!r}" for line in value.splitlines(keepends=True)), f"{end})"])

@@ -10,7 +10,7 @@ CONTEXT = 3
 """How many unchanged lines are shown around a change."""
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of a difference, with its number in the old text and in the new one. A gap stands for unchanged lines."""
 
     sign: Literal["same", "added", "removed", "gap"]
@@ -23,7 +23,7 @@ class Part(NamedTuple):
     """The difference of one text: the JSON, or a text inside it."""
 
     title: str
-    lines: list[Line]
+    lines: list[DiffLine]
 
     @property
     def added(self) -> int:
@@ -49,11 +49,11 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
         case str():
             yield path, value
         case dict():
-            for key, each in value.items():
-                yield from _texts(each, f"{path}.{key}" if path else str(key))
+            for key, inner in value.items():
+                yield from _texts(inner, f"{path}.{key}" if path else str(key))
         case list():
-            for index, each in enumerate(value):
-                yield from _texts(each, f"{path}[{index}]")
+            for index, inner in enumerate(value):
+                yield from _texts(inner, f"{path}[{index}]")
 
 
 def _pretty(value: Any, apart: frozenset[str]) -> str:
@@ -67,14 +67,14 @@ def _without(value: Any, path: str, apart: frozenset[str]) -> Any:
             count = len(value.splitlines())
             return f"… {count} lines, compared below" if count > 1 else value
         case dict():
-            return {key: _without(each, f"{path}.{key}" if path else str(key), apart) for key, each in value.items()}
+            return {key: _without(inner, f"{path}.{key}" if path else str(key), apart) for key, inner in value.items()}
         case list():
-            return [_without(each, f"{path}[{index}]", apart) for index, each in enumerate(value)]
+            return [_without(inner, f"{path}[{index}]", apart) for index, inner in enumerate(value)]
         case _:
             return value
 
 
-def _lines(old: str, new: str) -> Iterator[Line]:
+def _lines(old: str, new: str) -> Iterator[DiffLine]:
     before, after = old.splitlines(), new.splitlines()
     seen = 0
     matcher = SequenceMatcher(None, before, after, autojunk=False)
@@ -84,16 +84,16 @@ def _lines(old: str, new: str) -> Iterator[Line]:
         for tag, old_from, old_to, new_from, new_to in group:
             if tag == "equal":
                 for offset, text in enumerate(before[old_from:old_to]):
-                    yield Line("same", old_from + offset + 1, new_from + offset + 1, text)
+                    yield DiffLine("same", old_from + offset + 1, new_from + offset + 1, text)
                 continue
             for number, text in enumerate(before[old_from:old_to], old_from + 1):
-                yield Line("removed", number, None, text)
+                yield DiffLine("removed", number, None, text)
             for number, text in enumerate(after[new_from:new_to], new_from + 1):
-                yield Line("added", None, number, text)
+                yield DiffLine("added", None, number, text)
         seen = group[-1][2]
     if len(before) > seen:
         yield _gap(len(before) - seen)
 
 
-def _gap(count: int) -> Line:
-    return Line("gap", None, None, f"{count} unchanged line{'' if count == 1 else 's'}")
+def _gap(count: int) -> DiffLine:
+    return DiffLine("gap", None, None, f"{count} unchanged line{'' if count == 1 else 's'}")

@@ -1,28 +1,34 @@
-"""Two runs of an eval side by side: what differs for each criterion, how sure that is, and which rows flipped."""
+"""Up to six runs of an eval, each against the first: what differs by criterion, how sure it is, which rows flipped."""
 
-import math
+import asyncio
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 from urllib.parse import urlencode
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.data import intervals
 from fairmark.errors import InvalidCursor
+from fairmark.evals.foreign import readable
+from fairmark.outcomes import PairTotals
 from fairmark.refusals import invalid, not_found
 from fairmark.serving.named import named_eval
 from fairmark.serving.wire import project, state
-from fairmark.store import Eval, Run
-from fairmark.store.comparison import Change, Pair, Totals
-from fairmark.web.evals.detail import pass_rate, share
+from fairmark.store import Eval, Run, shared_criteria
+from fairmark.store.views.comparison import Change, DataSet, Pair
+from fairmark.web.evals.charting import charted, pass_rate, seconds_a_row
 from fairmark.web.frame import render, show
 from fairmark.web.frame.visit import redirect
 from fairmark.web.runs.difference import TextDifference, compare
+from fairmark.web.runs.histograms import histogram
 from fairmark.web.runs.outputs import said_in
+from fairmark.web.runs.sameness import data_differ, graders_differ
+from fairmark.web.runs.verdicts import Beside, CriterionVerdict, told
 
+LETTERS = "abcdef"
+"""What the runs are called in the address; the first is the one that the others are compared with."""
 RUNS_OFFERED = 200
 PAIRS_SHOWN = 10
 LONGEST_TEXT = 4_000
@@ -30,41 +36,12 @@ LONGEST_TEXT = 4_000
 LONGEST_FIELD = 600
 FIELDS_SHOWN = 8
 TOTALS_REMEMBERED = 500
-SIGNIFICANT = 0.05
 CHANGES: tuple[Change, ...] = get_args(Change)
 MOVED = "moved"
 """Rows whose rewards differ, whether or not they flipped."""
-_BAR, _BAR_HEIGHT = 160, 20
 
 
-class Verdict(NamedTuple):
-    """What can be said about one criterion."""
-
-    number: int
-    """Its place among the eval's criteria."""
-    name: str
-    kind: str
-    n: int
-    """Rows that both runs graded."""
-    first_rate: float | None
-    second_rate: float | None
-    difference: float | None
-    """Of the pass rates, second less first; None where one of them is not known."""
-    low: float
-    high: float
-    words: str
-    tone: str
-    """pass, fail, or nothing."""
-    bar: Markup
-    gained: int
-    lost: int
-    rewards: str
-    """What the mean rewards add to that; empty where they say the same."""
-    alone: str
-    """Which rows have no partner; empty where all have."""
-
-
-class Side(NamedTuple):
+class RowOfRun(NamedTuple):
     """One run's view of a row."""
 
     idx: int
@@ -74,14 +51,14 @@ class Side(NamedTuple):
     is_cut: bool
 
 
-class Row(NamedTuple):
+class ShownPair(NamedTuple):
     """A pair as the page shows it."""
 
     change: Change
     fields: list[tuple[str, str]]
     more_fields: int
-    first: Side
-    second: Side
+    first: RowOfRun
+    second: RowOfRun
     said: TextDifference
 
 
@@ -93,18 +70,32 @@ async def page(request: Request) -> Response:
         return _see(eval_, await _in_order(request, eval_, picked))
     if len(offered) < 2:
         return render.page(request, "runs/compare-none.html", eval=eval_, runs=len(offered))
-    if not query.get("a") or not query.get("b"):
-        return _see(eval_, _missing_side(offered, query.get("a", ""), query.get("b", "")))
-    first, second = await _find(request, eval_, query["a"]), await _find(request, eval_, query["b"])
-    chosen, change = _criterion(eval_, query.get("criterion", "")), _change(query.get("change", ""))
-    totals = [await _totals(request, first, second, index) for index in range(len(eval_.criteria))]
-    verdicts = _verdicts(eval_, first, second, totals)
+    named = [query.get(letter, "") for letter in LETTERS]
+    if not named[0] or not named[1]:
+        further = [run_id for run_id in named[2:] if run_id]
+        return _see(eval_, [*_missing_side(offered, named[0], named[1] or next(iter(further), "")), *further[1:]])
+    runs = [await _find(request, eval_, run_id) for run_id in named if run_id]
+    criteria = [criteria_of(eval_, run) for run in runs]
+    shared = [shared_criteria(criteria[0], other) for other in criteria[1:]]
+    letters = LETTERS[: len(runs)]
+    if lone := [letter.upper() for letter, pairs in zip(letters[1:], shared, strict=True) if not pairs]:
+        which = "These runs have" if len(runs) == 2 else f"A and {lone[0]} have"
+        raise invalid(f"{which} no criterion of the same name, so that nothing of them can be compared.", "b")
+    beside = _beside(letters, query.get("with", ""))
+    pairs = shared[beside - 1]
+    chosen, change = _criterion(len(pairs), query.get("criterion", "")), _change(query.get("change", ""))
+    others = [
+        Beside(letter.upper(), run, own, pairs, [await totals_of(request, runs[0], run, pair) for pair in pairs])
+        for letter, run, own, pairs in zip(letters[1:], runs[1:], criteria[1:], shared, strict=True)
+    ]
+    verdicts = told(runs[0], criteria[0], others)
+    totals = others[beside - 1].totals[chosen]
     try:
-        found = await state(request).store.comparison.rows(
-            first,
-            second,
-            (chosen, chosen),
-            totals[chosen].matched_by,
+        rows = await state(request).store.comparison.rows(
+            runs[0],
+            runs[beside],
+            pairs[chosen],
+            totals.matched_by,
             None if change == MOVED else change,
             query.get("at") or None,
             PAIRS_SHOWN,
@@ -113,204 +104,249 @@ async def page(request: Request) -> Response:
     except InvalidCursor as error:
         raise invalid(str(error), "at") from None
 
-    def address(**changes: str | int | None) -> str:
-        """This page with something chosen otherwise, of which the first rows are shown."""
-        asked = {"a": first.id, "b": second.id, "criterion": chosen or None, "change": change, **changes}
-        return f"/evals/{eval_.id}/compare?{urlencode({name: each for name, each in asked.items() if each})}"
-
+    by_age = sorted({run.id: run for run in runs}.values(), key=lambda run: run.seq)
+    address = _Address(eval_.id, runs, letters[beside] if beside > 1 else None, chosen or None, change)
     return render.page(
         request,
         "runs/compare.html",
         eval=eval_,
-        first=first,
-        second=second,
-        runs=[each for each in (first, second) if each.id not in {run.id for run in offered}] + offered,
-        verdicts=verdicts,
+        first=runs[0],
+        second=runs[beside],
+        letter=letters[beside].upper(),
+        sides=[(letter.upper(), letter, run) for letter, run in zip(letters, runs, strict=True)],
+        free=LETTERS[len(runs)] if len(runs) < len(LETTERS) else "",
+        runs=[run for run in runs if run.id not in {run.id for run in offered}] + offered,
+        table=_table(criteria[0], others, verdicts),
+        facts=_facts(runs),
+        notes=await _notes(request, runs, criteria),
+        chart=charted(eval_, by_age, await _means(request, runs, criteria)),
+        verdicts=verdicts[beside - 1],
+        beside=beside,
         chosen=chosen,
         change=change,
-        totals=totals[chosen],
-        rows=[_row(eval_, first, second, pair) for pair in found.data],
+        totals=totals,
+        rows=[_row(eval_, runs[0], runs[beside], pair) for pair in rows.data],
         address=address,
-        previous=f"{address(at=found.previous)}#rows" if found.previous else "",
-        next=f"{address(at=found.next)}#rows" if found.next else "",
+        previous=f"{address(at=rows.previous)}#rows" if rows.previous else "",
+        next=f"{address(at=rows.next)}#rows" if rows.next else "",
         rate=pass_rate,
     )
 
 
-def _see(eval_: Eval, sides: tuple[str, str]) -> Response:
-    return redirect(f"/evals/{eval_.id}/compare?{urlencode({'a': sides[0], 'b': sides[1]})}")
+_ANEW: dict[str, str | int | None] = {"with": None, "criterion": None, "change": None}
+"""Nothing chosen below: what was chosen was of other runs."""
 
 
-async def _in_order(request: Request, eval_: Eval, picked: list[str]) -> tuple[str, str]:
-    """Two runs that were ticked, the older one first."""
-    if len(picked) != 2:
-        raise invalid(f"Found {show.plural(len(picked), 'run')}. Choose two runs to compare.", "run")
-    runs = sorted([await _find(request, eval_, each) for each in picked], key=lambda run: run.seq)
-    return runs[0].id, runs[1].id
+class _Address(NamedTuple):
+    """Of this page, and of those that it leads to."""
+
+    eval_id: str
+    runs: Sequence[Run]
+    beside: str | None
+    criterion: int | None
+    change: str | None
+
+    def __call__(self, **changes: str | int | None) -> str:
+        """With something chosen otherwise, of which the first rows are shown."""
+        return self._of(self.runs, changes)
+
+    def without(self, place: int) -> str:
+        return self._of([run for at, run in enumerate(self.runs) if at != place], _ANEW)
+
+    def based_on(self, place: int) -> str:
+        """With another baseline, the rest in their order."""
+        rest = [run for at, run in enumerate(self.runs) if at != place]
+        return self._of([self.runs[place], *rest], _ANEW)
+
+    def _of(self, sides: Sequence[Run], changes: Mapping[str, str | int | None]) -> str:
+        asked: dict[str, str | int | None] = {letter: run.id for letter, run in zip(LETTERS, sides, strict=False)}
+        asked |= {"with": self.beside, "criterion": self.criterion, "change": self.change, **changes}
+        return f"/evals/{self.eval_id}/compare?{urlencode({name: value for name, value in asked.items() if value})}"
+
+
+def _see(eval_: Eval, sides: Sequence[str]) -> Response:
+    return redirect(f"/evals/{eval_.id}/compare?{urlencode(dict(zip(LETTERS, sides, strict=False)))}")
+
+
+async def _in_order(request: Request, eval_: Eval, picked: list[str]) -> list[str]:
+    """Runs that were ticked, the oldest one first: it is the baseline."""
+    if not 2 <= len(picked) <= len(LETTERS):
+        found = show.plural(len(picked), "run")
+        raise invalid(f"Found {found}. Choose two to {len(LETTERS)} runs to compare.", "run")
+    runs = [await _find(request, eval_, run_id) for run_id in picked]
+    return [run.id for run in sorted(runs, key=lambda run: run.seq)]
 
 
 def _missing_side(offered: list[Run], first: str, second: str) -> tuple[str, str]:
     """The two newest runs, or the newest that is not the one that was named."""
     others = [run.id for run in offered if run.id not in (first, second)]
     if first:
-        return first, others[0]
+        return first, second or others[0]
     return (others[0] if second else others[1]), second or others[0]
 
 
+def _beside(letters: str, word: str) -> int:
+    """Whose rows are shown beside the baseline's."""
+    if not word:
+        return 1
+    if len(word) != 1 or word not in letters[1:]:
+        raise invalid(f"with: found {jsontext.quote(word)}. Use one of: {', '.join(letters[1:])}.", "with")
+    return letters.index(word)
+
+
+class CriterionRow(NamedTuple):
+    """A criterion of the baseline in the table of all runs."""
+
+    name: str
+    kind: str
+    rate: float | None
+    """The baseline's own, of all rows that it graded."""
+    cells: list[CriterionVerdict | None]
+    """Of each other run; None where it has no such criterion."""
+
+
+def _table(
+    criteria: Sequence[dict[str, Any]], others: Sequence[Beside], verdicts: Sequence[Sequence[CriterionVerdict]]
+) -> list[CriterionRow]:
+    rows = []
+    for place, criterion in enumerate(criteria):
+        cells: list[CriterionVerdict | None] = []
+        for other, of_run in zip(others, verdicts, strict=True):
+            places = [one for one, _ in other.shared]
+            cells.append(of_run[places.index(place)] if place in places else None)
+        rates = [cell.first_rate for cell in cells if cell is not None]
+        rows.append(CriterionRow(criterion["name"], criterion["type"], next(iter(rates), None), cells))
+    return rows
+
+
+class Fact(NamedTuple):
+    """A number of each run, and by how much it is more than the baseline's."""
+
+    name: str
+    values: list[tuple[str, str]]
+
+
+def _facts(runs: Sequence[Run]) -> list[Fact]:
+    """What the runs took, of which no interval is known: each is one number of one run."""
+    shown: list[tuple[str, list[float | None], Callable[[float | None], str]]] = [
+        ("Rows not graded", [run.errored for run in runs], show.number),
+        ("Cost", [run.cost for run in runs], show.money),
+        ("Time a row", [seconds_a_row(run) for run in runs], show.duration),
+    ]
+    return [Fact(name, _against_first(values, words)) for name, values, words in shown if _is_told(values)]
+
+
+def _is_told(values: Sequence[float | None]) -> bool:
+    return any(value is not None for value in values)
+
+
+def _against_first(values: Sequence[float | None], words: Callable[[float | None], str]) -> list[tuple[str, str]]:
+    shown = []
+    for place, value in enumerate(values):
+        more = None if value is None or values[0] is None else value - values[0]
+        if not place or more is None:
+            shown.append((words(value), ""))
+            continue
+        size = words(abs(more))
+        sign = "±" if size == words(more * 0) else "+" if more > 0 else "−"
+        shown.append((words(value), f"{sign}{size}"))
+    return shown
+
+
+async def _notes(request: Request, runs: Sequence[Run], criteria: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
+    """Why a difference may come from elsewhere than the answers."""
+    data = [await _data_set(request, run) for run in runs]
+    notes: list[str] = []
+    for place in range(1, len(runs)):
+        letter = LETTERS[place].upper()
+        notes += graders_differ(letter, criteria[0], criteria[place])
+        notes += data_differ(letter, data[0], data[place])
+        if is_active(runs[place]) or is_active(runs[0]):
+            notes.append(f"{letter if is_active(runs[place]) else 'A'} goes on: what is told is of its rows so far.")
+    return list(dict.fromkeys(notes))
+
+
+def is_active(run: Run) -> bool:
+    return run.status in ("queued", "in_progress")
+
+
+_data_sets: OrderedDict[str, DataSet] = OrderedDict()
+"""Of runs that have ended."""
+
+
+async def _data_set(request: Request, run: Run) -> DataSet:
+    known = _data_sets.get(run.id)
+    if known is None:
+        known = await state(request).store.comparison.data_set(run)
+        if not is_active(run):
+            _data_sets[run.id] = known
+            while len(_data_sets) > TOTALS_REMEMBERED:
+                _data_sets.popitem(last=False)
+    return known
+
+
+async def _means(
+    request: Request, runs: Sequence[Run], criteria: Sequence[Sequence[dict[str, Any]]]
+) -> dict[str, dict[str, float]]:
+    """A run's id -> the mean reward of each of its criteria, by name."""
+    means: dict[str, dict[str, float]] = {}
+    for run, own in zip(runs, criteria, strict=True):
+        spread = await asyncio.gather(*(histogram(request, run, at, one["id"]) for at, one in enumerate(own)))
+        means[run.id] = {one["name"]: scores.mean for one, scores in zip(own, spread, strict=True) if scores.count}
+    return means
+
+
 async def _find(request: Request, eval_: Eval, run_id: str) -> Run:
-    found = await state(request).store.runs.get(project(request), eval_.id, run_id, with_source=False)
-    if found is None:
+    run = await state(request).store.runs.get(project(request), eval_.id, run_id, with_source=False)
+    if run is None:
         raise not_found("run", run_id)
-    return found
+    return run
 
 
-def _criterion(eval_: Eval, given: str) -> int:
-    if not given:
+def criteria_of(eval_: Eval, run: Run) -> Sequence[dict[str, Any]]:
+    """What a run is graded by: its eval's criteria, unless it has its own."""
+    return run.criteria or eval_.criteria
+
+
+def _criterion(count: int, text: str) -> int:
+    if not text:
         return 0
-    if not given.isascii() or not given.isdecimal() or len(given) > 6 or int(given) >= len(eval_.criteria):
-        most = len(eval_.criteria) - 1
-        raise invalid(f"criterion: found {jsontext.quote(given)}. It takes a number from 0 to {most}.", "criterion")
-    return int(given)
+    if not text.isascii() or not text.isdecimal() or len(text) > 6 or int(text) >= count:
+        most = count - 1
+        raise invalid(f"criterion: found {jsontext.quote(text)}. It takes a number from 0 to {most}.", "criterion")
+    return int(text)
 
 
-def _change(given: str) -> Any:
-    if given and given not in (*CHANGES, MOVED):
+def _change(word: str) -> Any:
+    if word and word not in (*CHANGES, MOVED):
         allowed = ", ".join((*CHANGES, MOVED))
-        raise invalid(f"change: found {jsontext.quote(given)}. Use one of: {allowed}.", "change")
-    return given or None
+        raise invalid(f"change: found {jsontext.quote(word)}. Use one of: {allowed}.", "change")
+    return word or None
 
 
-_remembered: OrderedDict[tuple[str, str, int], Totals] = OrderedDict()
+_remembered: OrderedDict[tuple[str, str, tuple[int, int]], PairTotals] = OrderedDict()
 """The last ones of runs that have ended: of long runs they take a second, and every page of rows needs them."""
 
 
-async def _totals(request: Request, first: Run, second: Run, index: int) -> Totals:
-    key = (first.id, second.id, index)
+async def totals_of(request: Request, first: Run, second: Run, pair: tuple[int, int]) -> PairTotals:
+    """By a criterion of each, as `shared_criteria` pairs them."""
+    key = (first.id, second.id, pair)
     known = _remembered.get(key)
     if known is None:
-        known = await state(request).store.comparison.totals(first, second, (index, index))
-        if not {first.status, second.status} & {"queued", "in_progress"}:
+        known = await state(request).store.comparison.totals(first, second, pair)
+        if not is_active(first) and not is_active(second):
             _remembered[key] = known
             while len(_remembered) > TOTALS_REMEMBERED:
                 _remembered.popitem(last=False)
     return known
 
 
-def _verdicts(eval_: Eval, first: Run, second: Run, totals: list[Totals]) -> list[Verdict]:
-    found = [
-        _verdict(index, criterion, _graded(first, criterion), _graded(second, criterion), totals[index])
-        for index, criterion in enumerate(eval_.criteria)
-    ]
-    ends = [abs(end) for each in found if each.difference is not None for end in (each.low, each.high)]
-    scale = min(1.0, max([0.05, *ends]))
-    return [
-        each if each.difference is None else each._replace(bar=_bar(each.difference, each.low, each.high, scale))
-        for each in found
-    ]
-
-
-def _verdict(
-    index: int, criterion: dict[str, Any], first: tuple[int, int], second: tuple[int, int], totals: Totals
-) -> Verdict:
-    n = totals.n
-    first_rate, second_rate = share(*first), share(*second)
-    if n:
-        first_rate, second_rate = ((totals.both_passed + only) / n for only in (totals.only_first, totals.only_second))
-        measured = _paired(totals)
-    else:
-        measured = intervals.two_proportions(first[0], sum(first), second[0], sum(second))
-    known = first_rate is not None and second_rate is not None
-    words, tone = _words(measured, totals, known)
-    return Verdict(
-        index,
-        criterion["name"],
-        criterion["type"],
-        n,
-        first_rate,
-        second_rate,
-        measured.mean if known else None,
-        max(-1.0, measured.low),
-        min(1.0, measured.high),
-        words,
-        tone,
-        Markup(""),
-        totals.only_second,
-        totals.only_first,
-        _rewards(totals, first_rate, second_rate),
-        _alone(sum(first) - n, sum(second) - n) if n else "",
-    )
-
-
-def _paired(totals: Totals) -> intervals.Difference:
-    """The difference of the pass rates over the same rows, with the test that looks at flipped rows only."""
-    n, gained, lost = totals.n, totals.only_second, totals.only_first
-    mean = (gained - lost) / n
-    spread = math.sqrt(max(0.0, (gained + lost) - n * mean * mean) / (n - 1)) if n > 1 else 0.0
-    measured = intervals.paired_difference(n, mean, spread)
-    return measured._replace(p=intervals.mcnemar(lost, gained))
-
-
-def _words(measured: intervals.Difference, totals: Totals, is_known: bool) -> tuple[str, str]:
-    if not is_known:
-        return "Not graded in both runs, so that nothing can be said.", ""
-    if measured.p < SIGNIFICANT:
-        better = measured.mean > 0
-        return f"B is {'better' if better else 'worse'}, {_p(measured.p)}", "pass" if better else "fail"
-    if totals.n and not totals.only_first and not totals.only_second:
-        return "The same on every row.", ""
-    if totals.n:
-        return f"No difference that {show.plural(totals.n, 'row')} could show, {_p(measured.p)}", ""
-    return f"No difference that this many rows could show, {_p(measured.p)}", ""
-
-
-def _rewards(totals: Totals, first_rate: float | None, second_rate: float | None) -> str:
-    """Rewards of 0 and 1 say what the pass rates say already."""
-    if totals.n < 2 or (
-        math.isclose(totals.mean_first, first_rate or 0, abs_tol=1e-9)
-        and math.isclose(totals.mean_second, second_rate or 0, abs_tol=1e-9)
-    ):
-        return ""
-    measured = intervals.paired_difference(totals.n, totals.mean_difference, totals.sd_difference)
-    means = f"Mean reward {show.reward(totals.mean_first)} and {show.reward(totals.mean_second)}"
-    sure = f"a difference, {_p(measured.p)}" if measured.p < SIGNIFICANT else f"no sure difference, {_p(measured.p)}"
-    return f"{means}: {sure}"
-
-
-def _alone(first: int, second: int) -> str:
-    told = [f"{show.plural(count, 'row')} of {side}" for count, side in ((first, "A"), (second, "B")) if count > 0]
-    return f"{' and '.join(told)} without a partner" if told else ""
-
-
-def _p(p: float) -> str:
-    """On one line, whatever happens to the words around."""
-    told = "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
-    return told.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _bar(mean: float, low: float, high: float, scale: float) -> Markup:
-    """Where the difference lies, and where it may lie, around nothing in the middle."""
-
-    def x(value: float) -> float:
-        return _BAR / 2 + (_BAR / 2 - 4) * max(-1.0, min(1.0, value / scale))
-
-    middle = _BAR_HEIGHT / 2
-    tone = "up" if low > 0 else "down" if high < 0 else "open"
-    return Markup(
-        '<svg class="whisker whisker--{}" viewBox="0 0 {} {}" aria-hidden="true">'
-        '<line class="whisker__zero" x1="{:.1f}" x2="{:.1f}" y1="1" y2="{}"/>'
-        '<line class="whisker__range" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{}"/>'
-        '<circle class="whisker__mean" cx="{:.1f}" cy="{}" r="4"/></svg>'
-    ).format(
-        tone, _BAR, _BAR_HEIGHT, _BAR / 2, _BAR / 2, _BAR_HEIGHT - 1, x(low), x(high), middle, middle, x(mean), middle
-    )
-
-
-def _row(eval_: Eval, first: Run, second: Run, pair: Pair) -> Row:
-    one, other = jsontext.decode(pair.first.body), jsontext.decode(pair.second.body)
+def _row(eval_: Eval, first: Run, second: Run, pair: Pair) -> ShownPair:
+    one, other = readable(pair.first.body, ()), readable(pair.second.body, ())
     fields = list(one["datasource_item"].items())
     texts = [said_in(body["sample"]) for body in (one, other)]
     sides = [
-        Side(
+        RowOfRun(
             item.idx,
             f"/evals/{eval_.id}/runs/{run.id}/rows/{item.idx}",
             reward,
@@ -322,7 +358,7 @@ def _row(eval_: Eval, first: Run, second: Run, pair: Pair) -> Row:
             (second, pair.second, pair.second_score, ("gained", "passed"), texts[1]),
         )
     ]
-    return Row(
+    return ShownPair(
         pair.change,
         [(jsontext.shorten(name, 80), show.compact(value, LONGEST_FIELD)) for name, value in fields[:FIELDS_SHOWN]],
         max(0, len(fields) - FIELDS_SHOWN),
@@ -330,9 +366,3 @@ def _row(eval_: Eval, first: Run, second: Run, pair: Pair) -> Row:
         sides[1],
         compare(texts[0][:LONGEST_TEXT], texts[1][:LONGEST_TEXT]),
     )
-
-
-def _graded(run: Run, criterion: dict[str, Any]) -> tuple[int, int]:
-    """How many rows passed and failed."""
-    passed, failed, *_ = run.criteria_counts.get(criterion["id"], (0, 0))
-    return passed, failed

@@ -74,14 +74,14 @@ def _common(ones: list[str], others: list[str]) -> int:
 
 def _blocks(ones: list[str], others: list[str], offset: int) -> list[tuple[int, int, int]]:
     """What both have: where in the first, where in the second, how many words."""
-    found = [(start_1 + offset, start_2 + offset, length) for start_1, start_2, length in _matching(ones, others)]
-    return list(_worth_reading(found, offset, offset + len(ones), offset + len(others)))
+    blocks = [(start_1 + offset, start_2 + offset, length) for start_1, start_2, length in _matching(ones, others)]
+    return list(_worth_reading(blocks, offset, offset + len(ones), offset + len(others)))
 
 
 def _matching(ones: list[str], others: list[str]) -> Iterator[tuple[int, int, int]]:
-    for each in LCSseq.opcodes(ones, others):
-        if each.tag == "equal":
-            yield each.src_start, each.dest_start, each.src_end - each.src_start
+    for step in LCSseq.opcodes(ones, others):
+        if step.tag == "equal":
+            yield step.src_start, step.dest_start, step.src_end - step.src_start
 
 
 def _worth_reading(

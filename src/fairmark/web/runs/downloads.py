@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from fairmark import jsontext
+from fairmark.evals.foreign import readable
 from fairmark.serving.named import named_eval, named_run
 from fairmark.serving.wire import state
 from fairmark.store import Run
@@ -56,15 +57,15 @@ async def _lines(request: Request, run: Run) -> AsyncIterator[bytes]:
 async def _table(
     request: Request, run: Run, criteria: Sequence[dict[str, Any]], fields: Sequence[str]
 ) -> AsyncIterator[bytes]:
-    heads = [f"{each['name']} {what}" for each in criteria for what in ("reward", "outcome", "error")]
+    heads = [f"{criterion['name']} {what}" for criterion in criteria for what in ("reward", "outcome", "error")]
     yield _csv([["row", "status", *(f"item.{name}" for name in fields), "item", "sample", "model", *heads]])
     async for items in state(request).store.rows.stream(run):
-        yield _csv(_cells(jsontext.decode(item.body), criteria, fields) for item in items)
+        yield _csv(_cells(readable(item.body, criteria), criteria, fields) for item in items)
 
 
 def _cells(body: dict[str, Any], criteria: Sequence[dict[str, Any]], fields: Sequence[str]) -> list[Any]:
     item, sample = body["datasource_item"], body["sample"]
-    results = {each["name"]: each for each in body["results"]}
+    results = {result["name"]: result for result in body["results"]}
     cells = [body["datasource_item_id"], body["status"], *(item.get(name) for name in fields)]
     cells += [jsontext.write(item), said_in(sample), sample["model"]]
     for criterion in criteria:

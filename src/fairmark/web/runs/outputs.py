@@ -6,15 +6,21 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from fairmark import jsontext
+from fairmark.evals.foreign import readable
+from fairmark.result import is_split
 from fairmark.store import Item
-from fairmark.store.rows import Outcome
+from fairmark.store.views.rows import Outcome
 from fairmark.web.frame import markdown, show
-from fairmark.web.frame.reasoning import Step, steps_in
+from fairmark.web.frame.media import Media, in_content
+from fairmark.web.frame.reasoning import ReasoningStep, steps_in
 
 LONGEST_TEXT = 50_000
 LONGEST_PAGE = 200_000
 """Characters of a row that a page shows; all of it is in its JSON."""
 MOST_MESSAGES = 200
+LONG_TEXT, LONG_LINES = 3_000, 40
+"""Beyond these a text is folded until somebody wants all of it."""
+LONGEST_MEDIA = 8_000_000
 BRIEF = 160
 _STRUCTURE = 8
 """What a number, or the quotes of a name, take of the room."""
@@ -26,6 +32,8 @@ class ShownScore(NamedTuple):
     outcome: Outcome
     reward: float
     error: str | None
+    split: bool = False
+    """Whether its judges were not of one mind."""
 
 
 class Brief(NamedTuple):
@@ -38,6 +46,10 @@ class Brief(NamedTuple):
     sample: str
     scores: list[ShownScore | None]
     """In the order of the criteria; None where there is no result."""
+    own: list[str | None]
+    """Of the fields that have columns of their own; None where it has no such field."""
+    names: list[str]
+    """Of all its fields."""
 
 
 class Passage(NamedTuple):
@@ -49,13 +61,33 @@ class Passage(NamedTuple):
     is_json: bool
     missing: int
     """How many characters of it are not shown."""
+    media: list[Media]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is folded at first."""
+        return len(self.text) > LONG_TEXT or self.text.count("\n") > LONG_LINES
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text and not self.media
+
+
+class ShownCall(NamedTuple):
+    """Of a tool."""
+
+    name: str
+    brief: str
+    """Its arguments in a line."""
+    tree: Markup
 
 
 class Message(NamedTuple):
     role: str
     passage: Passage
-    calls: Any
-    """Of tools; None where there are none."""
+    calls: list[ShownCall]
+    answers: str
+    """The id of the call that a tool's message answers; empty where it is none."""
 
 
 class ShownJudge(NamedTuple):
@@ -63,7 +95,7 @@ class ShownJudge(NamedTuple):
 
     model: str
     asked: list[Message]
-    steps: list[Step]
+    steps: list[ReasoningStep]
     verdict: Any
     """The result in its own words; None where it gave none."""
     more: dict[str, Any]
@@ -71,15 +103,20 @@ class ShownJudge(NamedTuple):
     answer: Passage | None
     usage: dict[str, Any]
     cost: float | None
+    latency: float | None
+    """Seconds; None where nobody noted it."""
+    cached: bool
     finish_reason: str
     error: str | None
+    differs: bool = False
+    """Whether its verdict is another than the panel's."""
 
 
-def brief(item: Item, criteria: Sequence[str]) -> Brief:
-    """`criteria`: their ids, in the order of the columns."""
-    body: dict[str, Any] = jsontext.decode(item.body)
-    results = {each["name"]: each for each in body["results"]}
-    scores = [score_of(results[each]) if each in results else None for each in criteria]
+def brief(item: Item, criteria: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> Brief:
+    """`criteria`: in the order of the columns. `columns`: fields of the item that have one of their own."""
+    body = readable(item.body, criteria)
+    results = {result["name"]: result for result in body["results"]}
+    scores = [score_of(results[criterion["id"]]) if criterion["id"] in results else None for criterion in criteria]
     fields, left = [], BRIEF
     for name, value in body["datasource_item"].items():
         if left <= 0:
@@ -87,11 +124,17 @@ def brief(item: Item, criteria: Sequence[str]) -> Brief:
         words = show.compact(_start(value), left)
         fields.append((jsontext.shorten(name, 40), words))
         left -= len(name) + len(words)
-    return Brief(item.idx, item.status, fields, jsontext.shorten(said_in(body["sample"]).strip(), BRIEF), scores)
+    own = [
+        show.compact(_start(body["datasource_item"][name]), BRIEF) if name in body["datasource_item"] else None
+        for name in columns
+    ]
+    names = [str(name) for name in body["datasource_item"]]
+    said = jsontext.shorten(said_in(body["sample"]).strip(), BRIEF)
+    return Brief(item.idx, item.status, fields, said, scores, own, names)
 
 
 def score_of(result: Mapping[str, Any]) -> ShownScore:
-    return ShownScore(outcome_of(result), result["score"], result["error"])
+    return ShownScore(outcome_of(result), result["score"], result["error"], is_split(result.get("spread")))
 
 
 def outcome_of(result: Mapping[str, Any]) -> Outcome:
@@ -116,6 +159,7 @@ class Room:
 
     def __init__(self, characters: int = LONGEST_PAGE) -> None:
         self._left = characters
+        self._media_left = LONGEST_MEDIA
         self.is_cut = False
 
     def text(self, text: str) -> str:
@@ -125,12 +169,39 @@ class Room:
         self.is_cut = self.is_cut or len(shown) < len(text)
         return shown
 
-    def passage(self, text: str) -> Passage:
+    def passage(self, content: Any) -> Passage:
+        """Of a text, or of a message's content."""
+        text, media = in_content(content)
         shown = self.text(text)
         missing = len(text) - len(shown)
         value = None if missing else _json_in(text)
-        html = markdown.render(shown) if value is None else show.json(value)
-        return Passage(shown, html, value is not None, missing)
+        html = markdown.render(shown) if value is None else show.tree(value)
+        return Passage(shown, html, value is not None, missing, self._fitting(media))
+
+    def _fitting(self, media: list[Media]) -> list[Media]:
+        """As many pictures and sounds as a page may carry; of others only what they are."""
+        kept = []
+        for one in media:
+            self._media_left -= len(one.source)
+            if self._media_left < 0:
+                self.is_cut = True
+            kept.append(one if self._media_left >= 0 else Media("unknown", one.source[:60]))
+        return kept
+
+    def calls(self, calls: Any) -> list[ShownCall]:
+        listed = calls if isinstance(calls, list) else [calls] if calls else []
+        return [self._call(call) for call in listed[:MOST_MESSAGES]]
+
+    def _call(self, call: Any) -> ShownCall:
+        called = (
+            call.get("function") if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) else call
+        )
+        if not isinstance(called, Mapping):
+            return ShownCall("", show.compact(_start(call), BRIEF), show.tree(self.fit(call)))
+        name, arguments = called.get("name"), called.get("arguments", called.get("input"))
+        value = _json_in(arguments) if isinstance(arguments, str) else arguments
+        shown = self.fit(arguments if value is None else value)
+        return ShownCall(name if isinstance(name, str) else "", show.compact(_start(shown), BRIEF), show.tree(shown))
 
     def fit(self, value: Any) -> Any:
         """The value with as much inside as there is room for; an ellipsis stands for the rest."""
@@ -158,16 +229,17 @@ class Room:
                 self._take(_STRUCTURE)
                 return value
 
-    def messages(self, given: Sequence[Mapping[str, Any]]) -> list[Message]:
-        if len(given) > MOST_MESSAGES:
+    def messages(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+        if len(messages) > MOST_MESSAGES:
             self.is_cut = True
         return [
             Message(
-                str(each.get("role") or "unknown"),
-                self.passage(_content(each.get("content"))),
-                self.fit(each["tool_calls"]) if each.get("tool_calls") else None,
+                str(message.get("role") or "unknown"),
+                self.passage(message.get("content")),
+                self.calls(message.get("tool_calls") or message.get("function_call")),
+                str(message.get("tool_call_id") or "")[:80],
             )
-            for each in given[:MOST_MESSAGES]
+            for message in messages[:MOST_MESSAGES]
         ]
 
     def judge(self, sample: Mapping[str, Any]) -> ShownJudge:
@@ -176,17 +248,23 @@ class Room:
         said = _json_in(answer)
         structured = said if isinstance(said, dict) else {}
         steps = steps_in(structured)
+        # What was read from the answer, where the item tells it: the answer itself may be in plain words.
+        verdict = structured.get("result") if sample.get("result") is None else sample["result"]
         more = {name: value for name, value in structured.items() if name not in ("steps", "result")}
         error = sample.get("error") or {}
         return ShownJudge(
             model=str(sample.get("model") or ""),
             asked=self.messages(sample.get("input") or []),
-            steps=[Step(self.text(each.description), self.text(each.conclusion)) for each in steps[:MOST_MESSAGES]],
-            verdict=self.fit(structured.get("result")),
+            steps=[
+                ReasoningStep(self.text(step.description), self.text(step.conclusion)) for step in steps[:MOST_MESSAGES]
+            ],
+            verdict=self.fit(verdict),
             more=self.fit(more),
             answer=self.passage(answer) if answer else None,
             usage=dict(sample.get("usage") or {}),
             cost=sample.get("cost"),
+            latency=sample.get("latency"),
+            cached=sample.get("cached") is True,
             finish_reason=str(sample.get("finish_reason") or ""),
             error=error.get("message"),
         )
@@ -209,10 +287,6 @@ def _start(value: Any) -> Any:
             return [_start(inner) for inner in value[:BRIEF]]
         case _:
             return value
-
-
-def _content(content: Any) -> str:
-    return content if isinstance(content, str) else "" if content is None else jsontext.write(content)
 
 
 def _json_in(text: str) -> Any:

@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 from fairmark.data.dataset import DataFile, DataRow
 from fairmark.errors import InvalidData
+from fairmark.web.runs.mapping import ColumnMapping
 
 ROWS_SHOWN = 5
 ROWS_READ = 1_000
 PROBLEMS_SHOWN = 5
 COLUMNS_SHOWN = 12
+COLUMNS_OFFERED = 200
+UNMAPPED = ColumnMapping({})
 
 
 class Missing(NamedTuple):
@@ -36,17 +39,26 @@ class Preview(NamedTuple):
     problems: Sequence[str]
     """What cannot be read, the first of it. A run is not begun with such rows."""
     missing: Sequence[Missing]
+    offered: Sequence[str]
+    """The columns that a field can be taken from."""
 
 
-def look(path: Path, name: str, needs: Sequence[tuple[str, Iterable[str]]], is_part: bool = False) -> Preview:
+def look(
+    path: Path,
+    name: str,
+    needs: Sequence[tuple[str, Iterable[str]]],
+    is_part: bool = False,
+    mapped: ColumnMapping = UNMAPPED,
+) -> Preview:
     """`name` is what the file is called, `needs` who needs which fields. Raises InvalidData for the whole file.
 
-    `is_part`: the file is only the beginning of one, and its last row may be cut off.
+    `is_part`: the file is only the beginning of one, and its last row may be cut off. `mapped`: fields that are taken
+    from columns of other names.
     """
     rows: list[DataRow] = []
     problems: list[str] = []
-    found = _rows(path, name)
-    read = list(islice(found, ROWS_READ + 1))
+    all_rows = _rows(path, name, mapped)
+    read = list(islice(all_rows, ROWS_READ + 1))
     is_all = len(read) <= ROWS_READ and not is_part
     read = read[:-1] if is_part or not is_all else read
     columns: dict[str, None] = {}
@@ -73,11 +85,14 @@ def look(path: Path, name: str, needs: Sequence[tuple[str, Iterable[str]]], is_p
         sampled,
         problems[:PROBLEMS_SHOWN],
         missing,
+        [column for column in columns if column not in mapped.fields or column in mapped.fields.values()][
+            :COLUMNS_OFFERED
+        ],
     )
 
 
-def _rows(path: Path, name: str) -> Iterator[DataRow | InvalidData]:
+def _rows(path: Path, name: str, mapped: ColumnMapping) -> Iterator[DataRow | InvalidData]:
     try:
-        yield from DataFile(str(path), name=name)
+        yield from DataFile(str(path), mapped.split, name)
     except InvalidData as error:
         raise InvalidData(str(error).removeprefix(f"{path}: ")) from None

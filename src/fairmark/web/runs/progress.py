@@ -8,17 +8,18 @@ import contextlib
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from fairmark.serving.named import named_run
+from fairmark.evals.run_calls import told
+from fairmark.serving.named import named_eval, named_run
 from fairmark.serving.wire import project, state
-from fairmark.store import Run, Store, StoreUnavailable
+from fairmark.store import Run, Store, StoreUnavailable, reason_key
 from fairmark.web.frame import render
-from fairmark.web.runs.distribution import rate
+from fairmark.web.runs.distribution import Rate, rate
 
 EVERY_S = 1.0
 LOOKS_BACK_S = 15.0
@@ -39,7 +40,7 @@ class Progress(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        return self.run.status in ACTIVE
+        return self.run.status in ACTIVE and self.run.imported is None
 
     @property
     def done(self) -> int:
@@ -53,22 +54,31 @@ class Progress(NamedTuple):
             return None
         return max(0, self.run.total - self.done) / self.rows_a_second
 
+    @property
+    def took_s(self) -> float | None:
+        """From its beginning to its end; None where it goes on, or nobody noted it."""
+        run = self.run
+        if self.is_active or run.started_at is None or run.ended_at is None:
+            return None
+        return max(0.001, run.ended_at - run.started_at)
+
 
 async def events(request: Request) -> Response:
     """`progress`: the part of the page, anew; `rows`: there are some now; `ended`: there is no more to come."""
-    run = await named_run(request, with_source=False)
+    eval_, run = await named_eval(request), await named_run(request, with_source=False)
+    criteria = [criterion["id"] for criterion in run.criteria or eval_.criteria]
     headers = {"x-accel-buffering": "no"}
-    return StreamingResponse(_events(request, run), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_events(request, run, criteria), media_type="text/event-stream", headers=headers)
 
 
-async def _events(request: Request, run: Run) -> AsyncIterator[bytes]:
+async def _events(request: Request, run: Run, criteria: Sequence[str]) -> AsyncIterator[bytes]:
     shared = state(request)
     until = time.monotonic() + AT_MOST_S
     sent, sent_at, had_rows = "", time.monotonic(), None
     with _watching(run.id) as watched:
         while not shared.stopping.is_set() and time.monotonic() < until:
             with contextlib.suppress(StoreUnavailable):  # it is asked again
-                now = await watched.look(shared.store, project(request), run)
+                now = await watched.look(shared.store, project(request), run, criteria)
                 if now is None:
                     yield _event("ended")
                     return
@@ -100,17 +110,17 @@ class _Watched:
         self._looking = asyncio.Lock()
         self._seen: deque[tuple[float, int]] = deque()
 
-    async def look(self, store: Store, of: str, run: Run) -> Progress | None:
+    async def look(self, store: Store, of: str, run: Run, criteria: Sequence[str]) -> Progress | None:
         """Where the run stands now, or did less than a second ago; None where it is gone."""
         async with self._looking:
             now = time.monotonic()
             if now - self._looked_at < EVERY_S * 0.9:
                 return self._now
-            found = await store.runs.get(of, run.eval_id, run.id, with_source=False)
+            current = await store.runs.get(of, run.eval_id, run.id, with_source=False)
             self._looked_at = now
-            self._now = None if found is None else Progress(found, self._rate(now, Progress(found).done))
+            self._now = None if current is None else Progress(current, self._rate(now, Progress(current).done))
             if self._now is not None:
-                self.part = live(self._now)
+                self.part = live(self._now, criteria)
             return self._now
 
     def _rate(self, now: float, done: int) -> float | None:
@@ -137,20 +147,49 @@ def _watching(run_id: str) -> Iterator[_Watched]:
             _WATCHED.pop(run_id, None)
 
 
-def live(progress: Progress) -> str:
-    """The part of the page that changes while the run goes on: the same for everybody."""
+class Reason(NamedTuple):
+    """Why rows could not be graded."""
+
+    text: str
+    rows: int
+    key: str
+
+
+def reasons_of(run: Run) -> list[Reason]:
+    return [Reason(text, count, str(reason_key(text))) for text, count in told(run.reasons)]
+
+
+class CriterionNumbers(NamedTuple):
+    rate: Rate | None
+    counts: list[int]
+
+
+def live(progress: Progress, criteria: Sequence[str] = ()) -> str:
+    """The part of the page that changes while the run goes on: the same for everybody. With the ids of its criteria,
+    also the numbers that stand elsewhere on the page, so that all tell the same at the same moment."""
     run, pace = progress.run, progress.rows_a_second
+    counts = [run.criteria_counts.get(criterion, [0] * 4) for criterion in criteria]
     return (
         render.environment()
         .get_template("runs/live.html")
         .render(
             progress=progress,
             run=run,
+            path=f"/evals/{run.eval_id}/runs/{run.id}",
+            parts=[CriterionNumbers(rate(numbers[0], numbers[1]), numbers) for numbers in counts],
+            reasons=reasons_of(run) if criteria else [],
+            chosen_reason="",
             rate=rate(run.passed, run.failed),
             tokens=sum(used[3] for used in run.usage.values()),
-            pace="" if pace is None else f"{pace:,.0f} rows/s" if pace >= 10 else f"{pace:.2g} rows/s",
+            pace="" if pace is None else _pace(pace),
+            took=progress.took_s,
+            took_pace=_pace(progress.done / progress.took_s) if progress.took_s and progress.done else "",
         )
     )
+
+
+def _pace(rows_a_second: float) -> str:
+    return f"{rows_a_second:,.0f} rows/s" if rows_a_second >= 10 else f"{rows_a_second:.2g} rows/s"
 
 
 def _event(name: str, data: str = "") -> bytes:

@@ -1,6 +1,7 @@
 """The page of one row: its item, what was said, and what every criterion made of it and why."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,14 +9,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
-from fairmark.errors import ApiError
-from fairmark.evals.criteria import DEFAULT_THRESHOLD, load_criteria
+from fairmark.errors import ApiError, GradingFailed
+from fairmark.evals.criteria import Criterion, load_criteria
+from fairmark.evals.foreign import readable
+from fairmark.evals.regrade import row_of
+from fairmark.labelling import pushed
+from fairmark.refusals import invalid
+from fairmark.result import is_split
+from fairmark.row import Row, is_chat, make_row
 from fairmark.serving.named import named_eval, named_run
 from fairmark.serving.wire import JSON, base_url, state
 from fairmark.store import Item, Run, ids
-from fairmark.web.frame import render
-from fairmark.web.runs import outputs, view
+from fairmark.web.frame import render, show
+from fairmark.web.frame.visit import redirect
+from fairmark.web.runs import outputs, rowpages, view
 from fairmark.web.runs.detail import path_of
+from fairmark.web.runs.explaining import Explained, explain, verdict
 from fairmark.web.runs.outputs import Message, Passage, Room, ShownJudge
 
 A_LINE = 100
@@ -23,7 +32,7 @@ A_LINE = 100
 _MOST_ROWS = 2**31
 
 
-class Field(NamedTuple):
+class ItemField(NamedTuple):
     """A field of an item: a text to read, or another value."""
 
     name: str
@@ -31,6 +40,8 @@ class Field(NamedTuple):
     value: Any
     line: str = ""
     """The value in one line, where it is short."""
+    turns: tuple[Message, ...] = ()
+    """Where it is a conversation."""
 
 
 class Judged(NamedTuple):
@@ -41,12 +52,18 @@ class Judged(NamedTuple):
     kind: str
     outcome: str
     reward: float
-    threshold: float
     error: str | None
     is_traceback: bool
+    words: str
+    """The threshold, in words."""
     judge: ShownJudge | None
+    panel: list[ShownJudge]
+    """Where several judges were asked: each of them."""
+    split: str
+    """That they were not of one mind and who was not of the panel's, in words; empty where they were."""
+    explained: Explained
     parts: list[tuple[str, float]]
-    """The rewards that it is made of."""
+    """The rewards that it is made of, where nothing more is known of them."""
     printed: str | None
     warnings: list[str]
     registered: list[dict[str, Any]]
@@ -57,7 +74,7 @@ class Whole(NamedTuple):
 
     status: str
     created_at: int
-    fields: list[Field]
+    fields: list[ItemField]
     asked: list[Message]
     said: list[Message]
     sample: dict[str, Any]
@@ -70,7 +87,7 @@ async def page(request: Request) -> Response:
     item = await _find(request, run)
     criteria = run.criteria or eval_.criteria
     chosen = view.read(request)
-    beside = await state(request).store.rows.neighbours(run, chosen.view(len(criteria)), item.idx)
+    beside = await rowpages.neighbours(request, run, len(criteria), chosen, item.idx)
     path = path_of(run)
     here = chosen.address(f"{path}/rows/{item.idx}")
     return render.page(
@@ -87,7 +104,49 @@ async def page(request: Request) -> Response:
         link=base_url(request) + here,
         previous="" if beside.previous is None else chosen.address(f"{path}/rows/{beside.previous}"),
         next="" if beside.next is None else chosen.address(f"{path}/rows/{beside.next}"),
+        said=await _said(request, run, item, criteria),
     )
+
+
+class RowSaying(NamedTuple):
+    """What a rater, or a custom grader, says of a row."""
+
+    who: str
+    value: str
+    about: str
+    note: str
+    at: float
+
+
+async def _said(request: Request, run: Run, item: Item, criteria: Sequence[dict[str, Any]]) -> list[RowSaying]:
+    store = state(request).store
+    names = {str(criterion["id"]): str(criterion["name"]) for criterion in criteria} if len(criteria) > 1 else {}
+    labels = await store.labels.of_row(run, item.idx)
+    said = [
+        RowSaying(
+            f"{label.rater}, at a second look" if label.turn else label.rater,
+            label.value if isinstance(label.value, str) else show.reward(label.value),
+            f"against {label.other_run_id}" if label.other_run_id else names.get(label.criterion, ""),
+            label.note or "",
+            label.labelled_at,
+        )
+        for label in labels
+    ]
+    fields = await asyncio.to_thread(lambda: row_of(item.body)[0])
+    scores = await pushed.of_row(store, run, item.id, fields)
+    return said + [
+        RowSaying(by.name, show.reward(by.score.value), "pushed", by.score.reasoning or "", by.score.created_at)
+        for by in scores
+    ]
+
+
+async def jump(request: Request) -> Response:
+    """To the row whose number a form holds, within the choice."""
+    run = await named_run(request, with_source=False)
+    number = request.query_params.get("row", "").strip()
+    if not re.fullmatch("[0-9]{1,10}", number):
+        raise invalid(f"row: found {jsontext.quote(number[:40])}. It takes the number of a row.", "row")
+    return redirect(view.read(request).address(f"{path_of(run)}/rows/{int(number)}"))
 
 
 async def raw(request: Request) -> Response:
@@ -109,18 +168,19 @@ async def _find(request: Request, run: Run) -> Item:
 
 
 def _read(item: Item, criteria: Sequence[dict[str, Any]]) -> Whole:
-    body: dict[str, Any] = jsontext.decode(item.body)
+    body = readable(item.body, criteria)
     room = Room()
     sample = body["sample"]
     said = room.messages(sample["output"])
-    results = {each["name"]: each for each in body["results"]}
+    results = {result["name"]: result for result in body["results"]}
+    row = _row(item)
     judged = [
-        _judged(room, number, each.name, each.type, each.spec.threshold if each.spec else None, results[each.id])
-        for number, each in enumerate(load_criteria(criteria), 1)
-        if each.id in results
+        _judged(room, number, criterion, row, results[criterion.id])
+        for number, criterion in enumerate(load_criteria(criteria), 1)
+        if criterion.id in results
     ]
     fields = [
-        _field(room, name, value) for name, value in list(body["datasource_item"].items())[: outputs.MOST_MESSAGES]
+        item_field(room, name, value) for name, value in list(body["datasource_item"].items())[: outputs.MOST_MESSAGES]
     ]
     asked = room.messages(sample["input"])
     is_cut = room.is_cut or len(body["datasource_item"]) > outputs.MOST_MESSAGES
@@ -128,29 +188,67 @@ def _read(item: Item, criteria: Sequence[dict[str, Any]]) -> Whole:
     return Whole(item.status, body["created_at"], fields, asked, said, about, judged, is_cut)
 
 
-def _field(room: Room, name: str, value: Any) -> Field:
+def item_field(room: Room, name: str, value: Any) -> ItemField:
     if isinstance(value, str):
-        return Field(name, room.passage(value), None)
+        return ItemField(name, room.passage(value), None)
+    if is_chat(value):
+        return ItemField(name, None, None, "", tuple(room.messages(value)))
     fitting = room.fit(value)
     line = jsontext.write(fitting)
-    return Field(name, None, fitting, line if len(line) <= A_LINE else "")
+    return ItemField(name, None, fitting, line if len(line) <= A_LINE else "")
 
 
-def _judged(room: Room, number: int, name: str, kind: str, threshold: float | None, result: dict[str, Any]) -> Judged:
+def _row(item: Item) -> Row | None:
+    """The row as graders saw it; None where it is none that they can read."""
+    source, sample, _, _ = row_of(item.body)
+    try:
+        return make_row(source, sample)
+    except GradingFailed:
+        return None
+
+
+def _judged(room: Room, number: int, criterion: Criterion, row: Row | None, result: dict[str, Any]) -> Judged:
     score = outputs.score_of(result)
     error = None if score.error is None else room.text(score.error)
+    explained = explain(room, criterion.spec, row, result)
+    asked = (result["sample"] or {}).get("input", [])
+    panel = [
+        room.judge({**judge, "input": judge["input"] or asked})._replace(differs=differs)
+        for judge, differs in zip(result["judgements"], _differing(result), strict=True)
+    ]
     return Judged(
         number=number,
-        name=name,
-        kind=kind,
+        name=criterion.name,
+        kind=criterion.type,
         outcome=score.outcome,
         reward=score.reward,
-        threshold=DEFAULT_THRESHOLD if threshold is None else threshold,
         error=error,
         is_traceback=error is not None and "\n" in error,
-        judge=room.judge(result["sample"]) if result.get("sample") else None,
-        parts=list(result["sub_rewards"].items())[: outputs.MOST_MESSAGES],
+        words=verdict(criterion.spec, score.reward, score.outcome == "pass"),
+        judge=room.judge(result["sample"]) if result["sample"] and not panel else None,
+        panel=panel,
+        split=_split(room, result.get("spread")),
+        explained=explained,
+        parts=[] if explained.parts else list(result["sub_rewards"].items())[: outputs.MOST_MESSAGES],
         printed=room.text(result["printed"]) if result["printed"] else None,
-        warnings=[room.text(each) for each in result["warnings"]],
+        warnings=[room.text(warning) for warning in result["warnings"]],
         registered=result.get("registered", []),
     )
+
+
+def _differing(result: dict[str, Any]) -> list[bool]:
+    """Of each judgement whether it is another than the panel's, as far as the result tells."""
+    judgements, spread = result["judgements"], result.get("spread")
+    differs = spread.get("differs") if isinstance(spread, dict) else None
+    answered = [not judgement["error"] for judgement in judgements]
+    if not isinstance(differs, list) or len(differs) != sum(answered):
+        return [False] * len(judgements)
+    said = iter(differs)
+    return [is_there and next(said) is True for is_there in answered]
+
+
+def _split(room: Room, spread: Any) -> str:
+    if not is_split(spread):
+        return ""
+    dissent = [room.text(model) for model in spread.get("dissent", ()) if isinstance(model, str)]
+    return f"The judges split. Differed from the panel: {', '.join(dissent)}." if dissent else "The judges split."

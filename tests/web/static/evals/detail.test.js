@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fire, load, show } from "../page.js";
 
-const BOXES = ["a", "b", "c"].map((name) => `<input type="checkbox" name="run" value="${name}">`).join("");
+const BOXES = ["a", "b", "c", "d", "e", "f", "g"].map((name) => `<input type="checkbox" name="run" value="${name}">`).join("");
 
 async function open() {
   show(`<form data-compare>${BOXES}<input name="other" type="checkbox"><p data-compare-hint></p><button data-compare-button>Compare</button></form>
@@ -20,25 +20,25 @@ const state = () => [document.querySelector("[data-compare-hint]").textContent, 
 
 test("two runs can be compared, not one and not none", async () => {
   await open();
-  assert.deepEqual(state(), ["Choose two runs to compare.", true]);
+  assert.deepEqual(state(), ["Choose two to six runs to compare.", true]);
   choose("a");
   assert.deepEqual(state(), ["Choose one more.", true]);
   choose("b");
-  assert.deepEqual(state(), ["", false]);
+  assert.deepEqual(state(), ["2 chosen", false]);
   choose("a", false);
   assert.deepEqual(state(), ["Choose one more.", true]);
 });
 
-test("the third that is chosen takes the place of the first", async () => {
+test("the seventh that is chosen takes the place of the first", async () => {
   await open();
-  for (const name of ["b", "a", "c"]) choose(name);
-  assert.deepEqual(chosen(), ["a", "c"]);
+  for (const name of ["b", "a", "c", "d", "e", "f", "g"]) choose(name);
+  assert.deepEqual(chosen(), ["a", "c", "d", "e", "f", "g"]);
 });
 
 test("other boxes of the form do not count", async () => {
   await open();
   fire(document.querySelector("[name=other]"), "change");
-  assert.deepEqual(state(), ["Choose two runs to compare.", true]);
+  assert.deepEqual(state(), ["Choose two to six runs to compare.", true]);
 });
 
 test("the question before a deletion names the run, as a text, and sends to its address", async () => {

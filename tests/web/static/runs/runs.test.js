@@ -40,6 +40,24 @@ test("a run that goes on is followed, and shown whole when it has ended", async 
   assert.equal(streams[0].readyState, 2);
 });
 
+test("numbers that are asked for by themselves are those of the header, until the run has ended", async () => {
+  const { streams } = await open('<div id="live" data-events="/events"></div><div id="criteria"></div>');
+  globalThis.htmx.process = () => {};
+  const swap = (rows) => {
+    const criteria = document.getElementById("criteria");
+    criteria.innerHTML = `<b data-live-part="counts-1">${rows}</b>`;
+    fire(criteria, "htmx:afterSwap");
+    return criteria.textContent;
+  };
+  hear(streams[0], "progress", '<b>5 done</b><template data-live="counts-1">5 rows</template>');
+  assert.equal(document.querySelector("#live template"), null);
+  assert.equal(swap("8 rows"), "5 rows");
+  hear(streams[0], "progress", '<b>9 done</b><template data-live="counts-1">9 rows</template>');
+  assert.equal(document.getElementById("criteria").textContent, "9 rows");
+  hear(streams[0], "ended");
+  assert.equal(swap("10 rows"), "10 rows");
+});
+
 test("a run that has ended is not followed", async () => assert.deepEqual((await open('<div id="live"></div>')).streams, []));
 
 test("empty parts of the filter stay out of the address", async () => {

@@ -122,5 +122,3 @@ export { forceLinting };
 function whereJsonIs(lint) {
   return (view) => (view.state.doc.toString().trim() ? lint(view) : []);
 }
-
-for (const textarea of document.querySelectorAll("textarea[data-editor]")) edit(textarea, { language: textarea.dataset.editor });

@@ -51,9 +51,10 @@ function toggleTheme() {
   document.dispatchEvent(new CustomEvent("fairmark:theme", { detail: next }));
 }
 
-async function copy(button) {
+/** Puts a text where pasting finds it, and says so. */
+export async function copyText(text) {
   try {
-    await navigator.clipboard.writeText(button.dataset.copy);
+    await navigator.clipboard.writeText(text);
     toast("Copied.");
   } catch {
     toast("The browser did not allow copying. Select the text and copy it by hand.", "error");
@@ -71,9 +72,36 @@ document.addEventListener("click", (event) => {
   const target = event.target.closest("[data-theme-toggle], [data-copy], [data-open], [data-close]");
   if (!target) return;
   if (target.matches("[data-theme-toggle]")) toggleTheme();
-  else if (target.matches("[data-copy]")) copy(target);
+  else if (target.matches("[data-copy]")) copyText(target.dataset.copy);
   else if (target.matches("[data-open]")) document.getElementById(target.dataset.open).showModal();
   else target.closest("dialog").close();
+});
+
+// Keys: what they reach says so itself (data-key), and ? lists them.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, dialog, [contenteditable], .cm-editor")) return;
+  const target = event.key === "?" ? document.getElementById("keys") : document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!target) return;
+  event.preventDefault();
+  if (target.matches("dialog")) target.showModal();
+  else if (target.matches("a, [type=checkbox]")) target.click();
+  else target.focus();
+});
+
+// Whoever pages or sorts by the keyboard goes on from there. What has an id gets its focus back from HTMX; where it is
+// gone, as after the last page, the focus stays with what was swapped.
+let focused = null;
+document.addEventListener("htmx:beforeSwap", (event) => {
+  focused = event.target.contains(document.activeElement) ? event.target : null;
+});
+document.addEventListener("htmx:afterSettle", () => {
+  if (!focused) return;
+  if (document.activeElement === document.body) {
+    const next = focused.matches("[tabindex]") ? focused : focused.querySelector('[tabindex="0"], a[href], button');
+    next?.focus({ preventScroll: true });
+  }
+  focused = null;
 });
 
 document.addEventListener("htmx:configRequest", (event) => Object.assign(event.detail.headers, csrfHeaders()));

@@ -31,3 +31,19 @@ for (const editor of document.querySelectorAll("[data-pairs]")) {
   });
   count();
 }
+
+/** Other pairs in place of those that are there: [[key, value]]. */
+export function setPairs(editor, pairs) {
+  const rows = editor.querySelector("[data-pairs-rows]");
+  const empty = rows.querySelector("[data-pair]").cloneNode(true);
+  rows.replaceChildren(
+    ...pairs.map(([key, value]) => {
+      const row = empty.cloneNode(true);
+      const [name, text] = row.querySelectorAll("input");
+      name.value = key;
+      text.value = value;
+      return row;
+    }),
+  );
+  editor.querySelector("[data-pair-add]").disabled = pairs.length >= Number(editor.dataset.pairs);
+}

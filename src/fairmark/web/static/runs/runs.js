@@ -1,21 +1,63 @@
 // The pages of a run and its rows: news of its progress, addresses without empty parts, keys to go from row to row.
 
+import { copyText } from "../frame/fairmark.js";
+
 const RETRY_MS = 5000;
-const HOLD_MS = 1500;
+const HOLD_MS = 4000; // the groups above may come late on a busy machine
+const HOLD_AT_MOST_MS = 20000;
 
 /** For a moment, what comes in above the rows does not move them away from whoever reads them. */
 function holdRows() {
   const place = () => document.getElementById("rows-title")?.getBoundingClientRect().top;
   const before = place();
   let held = true;
-  for (const name of ["wheel", "touchmove", "keydown"]) addEventListener(name, () => (held = false), { once: true });
-  const end = performance.now() + HOLD_MS;
+  for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(name, () => (held = false), { once: true });
+  let end = performance.now() + HOLD_MS;
+  const last = performance.now() + HOLD_AT_MOST_MS;
   const hold = () => {
+    // What is still asked for, such as the groups, will move them too.
+    if (document.querySelector("#run .htmx-request")) end = Math.min(last, Math.max(end, performance.now() + HOLD_MS / 5));
     const drift = (place() ?? before) - before;
     if (Math.abs(drift) >= 1) scrollBy({ top: drift, behavior: "instant" });
     if (held && performance.now() < end) requestAnimationFrame(hold);
   };
   hold();
+}
+
+let news = new Map();
+
+/** The numbers for what stands elsewhere on the page, out of what was just heard. */
+function readNews(live) {
+  const heard = [...live.querySelectorAll("template[data-live]")];
+  news = new Map(heard.map((each) => [each.dataset.live, each.innerHTML]));
+  for (const each of heard) each.remove();
+}
+
+/** What stands elsewhere on the page tells the same numbers at the same moment. */
+function tellElsewhere() {
+  for (const part of document.querySelectorAll("[data-live-part]")) {
+    const told = news.get(part.dataset.livePart);
+    if (told === undefined || part.contains(document.activeElement) || part.innerHTML === told) continue;
+    part.innerHTML = told;
+    htmx.process(part);
+  }
+}
+
+// What was asked for by itself is of another moment than the header.
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.target.id === "criteria") tellElsewhere();
+});
+
+const ROWS_EVERY_MS = 3000;
+let rowsAsked = 0;
+
+/** The first page of rows, as they come in; nobody who reads or types is disturbed. */
+function refreshRows() {
+  const results = document.getElementById("results");
+  const busy = !results || results.contains(document.activeElement) || results.matches(":hover, .htmx-request");
+  if (busy || new URLSearchParams(location.search).has("at") || performance.now() - rowsAsked < ROWS_EVERY_MS) return;
+  rowsAsked = performance.now();
+  htmx.ajax("GET", location.pathname + location.search, { target: "#results" });
 }
 
 /** Listens to a run that goes on, and shows what it hears. */
@@ -26,12 +68,16 @@ function follow() {
   const here = () => location.pathname + location.search;
   source.addEventListener("progress", (event) => {
     live.innerHTML = event.data; // a template's, like the rest of the page
+    readNews(live);
+    tellElsewhere();
+    refreshRows();
   });
   source.addEventListener("rows", () => {
     for (const target of ["#results", "#criteria"]) htmx.ajax("GET", here(), { target });
   });
   source.addEventListener("ended", () => {
     source.close();
+    news.clear();
     if (globalThis.scrollY > 0) holdRows();
     htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
   });
@@ -41,10 +87,27 @@ function follow() {
   });
 }
 
+// The address of what is shown now; and an end to a search that goes on by itself.
+document.addEventListener("click", async (event) => {
+  const copier = event.target.closest("[data-copy-address]");
+  if (copier) await copyText(location.href);
+  const stop = event.target.closest("[data-stop]");
+  if (!stop) return;
+  const searching = document.getElementById(stop.dataset.stop);
+  htmx.trigger(searching, "htmx:abort");
+  stop.remove();
+  searching.outerHTML = searching.innerHTML.replace("the search goes on by itself until it finds some", "the search was stopped");
+  document.querySelector('#results .pagination [data-key="n"]')?.focus(); // "Search on"
+});
+
 // ?status=&q=Paris&criterion= says no more than ?q=Paris.
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.target.id !== "filter") return;
   for (const [name, value] of [...event.detail.formData]) if (value === "") event.detail.formData.delete(name);
+  // The usual columns need not be named, nor can a table have none.
+  const boxes = [...event.target.querySelectorAll("[name=show]")];
+  const isUsual = boxes.every((box) => box.checked === Boolean(box.dataset.usual)) || !boxes.some((box) => box.checked);
+  if (isUsual) event.detail.formData.delete("show");
 });
 
 // The form shows what the address says, also where a link has changed it.
@@ -53,7 +116,11 @@ function showChoice() {
   if (!form) return;
   const given = new URLSearchParams(location.search);
   for (const control of form.elements) {
-    if (!control.name || control === document.activeElement) continue;
+    if (!control.name || control.type === "hidden" || control === document.activeElement) continue;
+    if (control.type === "checkbox") {
+      control.checked = given.has("show") ? given.getAll("show").includes(control.value) : Boolean(control.dataset.usual);
+      continue;
+    }
     const value = given.get(control.name) ?? "";
     if (control.type === "radio") control.checked = control.value === value;
     else control.value = value;

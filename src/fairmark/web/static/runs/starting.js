@@ -1,5 +1,7 @@
 // Starting a run: a file by drop or choice, a look at its first rows, and its way to the server.
 import { csrfHeaders, errorWords } from "../frame/fairmark.js";
+import { setPairs } from "../frame/pairs.js";
+import { mountPasting } from "../frame/pasting.js";
 
 const form = document.querySelector("[data-new-run]");
 const drop = form.querySelector("[data-drop]");
@@ -19,7 +21,8 @@ const size = (bytes) => {
 /** Only what is asked of a model is required where a model is asked. */
 function showAnswers() {
   const asks = form.elements.answers.value === "model";
-  for (const field of form.querySelectorAll("[data-answers]")) field.required = asks;
+  const isWhole = Boolean(form.elements.messages.value.trim());
+  for (const field of form.querySelectorAll("[data-answers]")) field.required = asks && !(isWhole && field.name === "prompt");
 }
 
 function showFile() {
@@ -82,6 +85,7 @@ async function look() {
   }
   body.append("answers", form.elements.answers.value);
   body.append("prompt", form.elements.prompt.value);
+  for (const each of place.querySelectorAll("[name^=map]")) if (each.value) body.append(each.name, each.value);
   place.setAttribute("aria-busy", "true");
   let shown;
   try {
@@ -95,9 +99,58 @@ async function look() {
   if (turn !== asked) return;
   place.removeAttribute("aria-busy");
   // The server escapes what the file says.
+  const at = place.contains(document.activeElement) ? document.activeElement.id : "";
   if (shown === undefined || shown === null) place.replaceChildren();
   else place.innerHTML = shown;
+  if (at) document.getElementById(at)?.focus();
 }
+place.addEventListener("change", (event) => {
+  if (event.target.matches("[name^=map]")) look();
+});
+
+// ---- What is asked of a model, checked while somebody types
+
+const CHECK_AFTER_MS = 350;
+let timer = 0;
+let checks = 0;
+const CHECKED = "#field-model, #field-prompt, #field-messages, #field-parameters, #field-temperature, #field-top_p, #field-max_tokens, #field-seed";
+
+async function check() {
+  const turn = ++checks;
+  const body = new FormData(form);
+  body.delete("file");
+  let errors;
+  try {
+    const answer = await fetch(form.dataset.check, { method: "POST", body: new URLSearchParams(body), headers: { accept: "application/json", ...csrfHeaders() } });
+    if (!answer.ok) return; // it is told when the run is started
+    ({ errors } = await answer.json());
+  } catch {
+    return;
+  }
+  if (turn !== checks) return;
+  for (const field of form.querySelectorAll(CHECKED)) tellAt(field, errors[field.name]);
+}
+
+/** A word below a field, or none. */
+function tellAt(field, message) {
+  const host = field.closest(".field");
+  host.querySelector("[data-typed]")?.remove();
+  host.classList.toggle("field--wrong", Boolean(message));
+  field.toggleAttribute("aria-invalid", Boolean(message));
+  if (!message) return;
+  const shown = Object.assign(document.createElement("p"), { className: "field__error", textContent: message, id: `typed-${field.name}` });
+  shown.dataset.typed = "";
+  shown.setAttribute("role", "status");
+  field.setAttribute("aria-describedby", shown.id);
+  host.append(shown);
+}
+
+form.addEventListener("input", (event) => {
+  if (!event.target.matches(CHECKED)) return;
+  clearTimeout(timer);
+  timer = setTimeout(check, CHECK_AFTER_MS);
+  if (event.target.name === "messages") showAnswers();
+});
 
 function choose(files) {
   if (files) input.files = files;
@@ -176,6 +229,32 @@ form.addEventListener("submit", (event) => {
   bar.value = 0;
   label.textContent = "Uploading";
   request.send(new FormData(form));
+});
+
+mountPasting(document.querySelector("[data-paste]"), async ({ fields, rows, metadata, words: told }) => {
+  let more = "";
+  for (const [name, value] of Object.entries(fields)) {
+    const field = form.elements.namedItem(name);
+    if (!field || !value) continue;
+    if (name === "file_id" && ![...field.options].some((each) => each.value === value)) more = ` The file ${value} is not on this server.`;
+    else field.value = value;
+  }
+  if (fields.file_id && !stored) more = ` The file ${fields.file_id} is not on this server.`;
+  for (const each of form.querySelectorAll("details.fold")) {
+    const isFilled = [...each.querySelectorAll("input, textarea, select")].some((field) => fields[field.name]);
+    if (isFilled || (metadata.length && each.querySelector("[data-pairs]"))) each.open = true;
+  }
+  if (metadata.length) setPairs(form.querySelector("[data-pairs]"), metadata);
+  showAnswers();
+  if (rows) {
+    const files = new DataTransfer();
+    files.items.add(new File([rows], "pasted.jsonl", { type: "application/jsonl" }));
+    choose(files.files);
+  } else {
+    look();
+  }
+  check();
+  return told + more;
 });
 
 showAnswers();

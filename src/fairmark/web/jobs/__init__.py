@@ -1,0 +1,1 @@
+"""Reinforcement jobs: their list, one of them, and its curves."""

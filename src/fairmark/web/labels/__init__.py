@@ -1,0 +1,1 @@
+"""Pages on which people label rows of a run, and see what their labels say."""

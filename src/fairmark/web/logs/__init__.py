@@ -1,0 +1,1 @@
+"""Stored completions and responses."""
