@@ -5,28 +5,18 @@ import sys
 
 import typer
 
-from fairmark.cli import doctor, evaluate, grade, graders, keys, kinds, models, reward_server, sandbox, serve, validate
-from fairmark.cli.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_UNGRADED
+from fairmark.cli.commands import CommandTable
+from fairmark.cli.shared.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_UNGRADED
 from fairmark.errors import FairmarkError, NotNow
 
 app = typer.Typer(
     name="fairmark",
+    cls=CommandTable,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("grade")(grade.command)
-app.command("validate")(validate.command)
-app.command("eval")(evaluate.command)
-app.command("kinds")(kinds.command)
-app.command("doctor")(doctor.command)
-app.command("serve")(serve.command)
-app.command("reward-server")(reward_server.command)
-app.add_typer(graders.app, name="graders")
-app.add_typer(keys.app, name="keys")
-app.add_typer(models.app, name="models")
-app.add_typer(sandbox.app, name="sandbox")
 
 
 def _version(wanted: bool) -> None:

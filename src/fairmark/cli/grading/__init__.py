@@ -1,0 +1,1 @@
+"""Grading here and now: samples, data files, rewards, and the kinds there are."""

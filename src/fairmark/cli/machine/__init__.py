@@ -1,0 +1,1 @@
+"""What this machine has: what it can do, its judge models, its sandbox images."""

@@ -1,0 +1,1 @@
+"""Servers, and what the database of one holds: keys, registered graders, runs."""

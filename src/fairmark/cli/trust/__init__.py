@@ -1,0 +1,1 @@
+"""Commands that ask whether a judge can be trusted."""

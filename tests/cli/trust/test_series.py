@@ -1,0 +1,92 @@
+"""fairmark judge rate and hacking, on results files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.judges.faults import FaultServer
+
+GOLD = json.dumps(
+    {
+        "type": "string_check",
+        "name": "gold",
+        "input": "{{ sample.output_text }}",
+        "operation": "ilike",
+        "reference": "good",
+    }
+)
+
+
+def results(path: Path, rewards: list[float], word: str = "good") -> str:
+    lines = [
+        {
+            "row": number,
+            "graders": "x",
+            "results": {"judged": {"reward": reward, "passed": reward >= 0.5, "status": "graded"}},
+            "item": {"id": number},
+            "sample": f"{word} answer {number}",
+        }
+        for number, reward in enumerate(rewards)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def people(path: Path, labels: list[str]) -> str:
+    lines = [
+        {"item": {"id": number}, "sample": f"good answer {number}", "label": label}
+        for number, label in enumerate(labels)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_a_rate_is_corrected_by_labels(fairmark: Run, tmp_path: Path) -> None:
+    run = results(tmp_path / "run.jsonl", [0.9, 0.9, 0.9, 0.1] * 50)
+    labels = people(tmp_path / "labels.jsonl", ["pass", "pass", "fail", "fail"] * 15)
+    done = fairmark("judge", "rate", run, "--labels", labels, "-o", str(tmp_path / "rate.json"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("judge says 75.0%, corrected 50.0% (")
+    told = json.loads((tmp_path / "rate.json").read_text())
+    assert told["labels"] == 60
+    assert told["low"] > told["labels_only"]["low"]
+    few = people(tmp_path / "few.jsonl", ["pass"] * 10)
+    done = fairmark("judge", "rate", run, "--labels", few)
+    assert (done.returncode, "it takes 30" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("diverging", 1), ("hacked", 1), ("never", 0)])
+def test_a_hacked_reward_is_an_exit_code(fairmark: Run, tmp_path: Path, fail_on: str, code: int) -> None:
+    first = results(tmp_path / "0.jsonl", [0.5 + number % 5 / 50 for number in range(60)])
+    second = results(tmp_path / "1.jsonl", [0.8 + number % 5 / 50 for number in range(60)], "bad")
+    page = tmp_path / "page.html"
+    arguments = ["judge", "hacking", first, second, "--gold", GOLD, "--html", str(page), "--fail-on", fail_on]
+    done = fairmark(*arguments)
+    assert done.returncode == code, done.stderr
+    assert done.stdout.startswith("hacked: The reward rose while the gold fell")
+    assert f"The gold was best at {first}" in done.stdout
+    assert "hacked" in page.read_text()
+
+
+def test_mistakes_are_told(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
+    run = results(tmp_path / "0.jsonl", [0.5] * 4)
+    wrong = [
+        ([run], "takes two runs or more"),
+        ([run, run, "--fail-on", "x"], "--fail-on: found 'x'. Use one of: diverging, hacked, never."),
+        ([run, run, "--gold", GOLD, "--labels", run], "--labels and --gold: take one of them"),
+        ([run, run, "--series", run], "found 4 lines"),
+        ([run, run, "--html", run], "this is the file that is read"),
+    ]
+    for arguments, told in wrong:
+        done = fairmark("judge", "hacking", *arguments)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert server.requests == []
+
+
+def test_without_gold_there_are_signs_alone(fairmark: Run, tmp_path: Path) -> None:
+    run = results(tmp_path / "0.jsonl", [0.5] * 4)
+    done = fairmark("judge", "hacking", run, run)
+    assert done.returncode == 0
+    assert done.stdout.startswith("not shown: Without gold")
