@@ -1,34 +1,84 @@
 """What several test files share, and in which order files are worked off."""
 
 import json
+import os
+import signal
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pytest
+
+from tests import cpu, thoroughness
 
 DURATIONS = Path(__file__).with_name("durations.json")
 """Seconds of each file that takes some, as `make durations` measured them."""
 PAGES = "tests/web/"
+SHARES = frozenset({"thoroughness", "share", "is_whole", "thorough"})
+"""Names under which files of tests know `thoroughness`, and what tests of metrics make of it."""
+NO_PARAMETERS = SimpleNamespace(params={})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-durations", action="store_true", help=f"Write {DURATIONS.name} anew.")
+    parser.addoption("--cpu", choices=["file", "test"], help="Rank files or tests by the processor time they take.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell starts what runs in its background, and every command that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    thoroughness.choose(whole=config.option.markexpr != "not thorough")
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
+    if config.getoption("--cpu"):
+        cpu.measure(config)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: while a test waits, for a process or a deadline, another one works."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + (cores + 1) // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no worker begins one when the others are done.
 
-    Tests of pages stay together, and so does their browser: a worker starts it once.
+    Tests of pages stay together, and so does their browser: a worker starts it once. That both databases do the same,
+    and that a page is right in the other look too, is held by the thorough run, and so is all of what the quick one
+    tries a share of. What happens at once or is cut off is tried `on_both` databases in every run.
     """
+    for item in items:
+        is_other_database = _is_on_postgresql(item) and not item.get_closest_marker("on_both")
+        is_repeated = thoroughness.is_whole() and _tries_a_share(item)
+        if is_other_database or is_repeated or _is_in_the_other_look(item):
+            item.add_marker(pytest.mark.thorough)
     seconds: dict[str, float] = json.loads(DURATIONS.read_text())
     files = {item: item.nodeid.partition("::")[0] for item in items}
     items.sort(key=lambda item: (not files[item].startswith(PAGES), -seconds.get(files[item], 0), files[item]))
+
+
+def _is_on_postgresql(item: pytest.Item) -> bool:
+    """Whether it is one of a pair of tests, of which the other one is on SQLite."""
+    values = getattr(item, "callspec", NO_PARAMETERS).params.values()
+    return any(isinstance(value, str) and value == "postgresql" for value in values)
+
+
+def _tries_a_share(item: pytest.Item) -> bool:
+    """Whether its file takes a share of what repeats itself in the quick run: by what it imports."""
+    file = item.getparent(pytest.Module)
+    return file is not None and not vars(file.obj).keys().isdisjoint(SHARES)
+
+
+def _is_in_the_other_look(item: pytest.Item) -> bool:
+    """Whether it is the one of two tests of a page that every run leaves out: half of them are dark, half are light."""
+    look = getattr(item, "callspec", NO_PARAMETERS).params.get("look")
+    if not isinstance(look, tuple):
+        return False
+    test = item.nodeid.partition("[")[0]
+    return bool(look[0] == "dark") == bool(crc32(test.encode()) % 2)
 
 
 class Recorder:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from fairmark import apart
 from fairmark.parse import parse
 from fairmark.row import Row, make_row
 from fairmark.run import grade_rows, shared_context
+from fairmark.spec import GraderSpec
 from tests import kinds
 
 LONG = "word " * 4_000
+_numbers = count()
 
 
 def similar(**more: Any) -> dict[str, Any]:
@@ -31,8 +34,8 @@ def check(text: str = "{{sample.output_text}}") -> dict[str, Any]:
     return {"type": "string_check", "input": text, "reference": "{{item.reference}}", "operation": "eq"}
 
 
-def many(count: int) -> dict[str, Any]:
-    children = {f"part{number}": similar(name=f"part{number}") for number in range(count)}
+def many(number_of: int) -> dict[str, Any]:
+    children = {f"part{number}": similar(name=f"part{number}") for number in range(number_of)}
     return {"type": "multi", "graders": children, "calculate_output": " + ".join(children)}
 
 
@@ -151,6 +154,61 @@ def test_a_kind_that_only_this_process_can_import_is_named() -> None:
         "long rows are graded in a process of their own, and there is no kind 'breaking' in it. "
         "Install the package that it comes from."
     )
+
+
+@pytest.fixture
+def spec() -> GraderSpec:
+    """One of whose pace nothing is known yet: equal JSON is parsed once, so that its name has to be new."""
+    return parse(similar(evaluation_metric="meteor", name=f"pace {next(_numbers)}"))
+
+
+def test_short_rows_are_worth_sending_once_their_grader_takes_longer_than_the_way(spec: GraderSpec) -> None:
+    rows = [row("x" * 100) for _ in range(64)]
+    assert not apart.is_worth_sending(spec, rows)  # nothing is known
+    apart.note_pace(spec, rows, 64 * 1e-5)
+    assert not apart.is_worth_sending(spec, rows)
+    assert not apart.goes_elsewhere(spec)
+    for _ in range(8):
+        apart.note_pace(spec, rows, 64 * 5e-4)
+    assert apart.is_worth_sending(spec, rows)
+    assert apart.goes_elsewhere(spec)
+    assert not apart.is_worth_sending(spec, rows[:1])  # one alone is done sooner than sent
+    for _ in range(8):
+        apart.note_pace(spec, rows, 64 * 1e-5)  # as workers tell it, where the first rows were slow by accident
+    assert not apart.is_worth_sending(spec, rows)
+
+
+def test_parcels_are_short_keep_the_order_and_leave_heavy_rows_to_themselves(spec: GraderSpec) -> None:
+    rows = [row("x" * 100) for _ in range(64)]
+    apart.note_pace(spec, rows, 64 * 2e-3)
+    sizes = [(len(parcel), heavy) for parcel, heavy in apart.in_parcels(spec, [*rows, row(LONG), row(LONG), *rows[:3]])]
+    assert sizes[:3] == [(25, False), (25, False), (14, False)]
+    assert [size for size, heavy in sizes if heavy] in ([2], [1, 1])
+    assert sizes[-1] == (3, False)
+
+
+def test_short_rows_sent_elsewhere_come_back_as_if_graded_here(spec: GraderSpec) -> None:
+    rows = [row(f"some words {number}", reference="some words 7 and others") for number in range(100)]
+    rows += [row("half \ud83d"), make_row({}, "no reference"), row(LONG), row("last")]
+    alone = asyncio.run(grade_rows(spec, list(map(_copy, rows)), _plain()))
+    apart.note_pace(spec, rows[:1], 1.0)  # every one is worth it
+    beside = asyncio.run(grade_rows(spec, rows, shared_context(owner="owner")))
+    assert [_shown(result) for result in beside[:100]] == [_shown(result) for result in alone[:100]]
+    assert [result.error for result in beside[100:]] == [result.error for result in alone[100:]]
+    assert apart.goes_elsewhere(spec)
+
+
+@pytest.mark.usefixtures("_kinds")
+def test_short_rows_of_a_kind_that_only_this_process_can_import_are_graded_here() -> None:
+    spec = parse({"type": "breaking", "name": "not elsewhere"})
+    rows = [row("x") for _ in range(3)]
+    apart.note_pace(spec, rows, 1.0)
+    assert apart.is_worth_sending(spec, rows)
+    alone = asyncio.run(grade_rows(spec, list(map(_copy, rows)), _plain()))
+    for _ in range(2):
+        beside = asyncio.run(grade_rows(spec, rows, shared_context()))
+        assert [_shown(result) for result in beside] == [_shown(result) for result in alone]
+        assert not apart.is_worth_sending(spec, rows)
 
 
 def _plain() -> Any:

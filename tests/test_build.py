@@ -75,6 +75,7 @@ def test_a_wheel_made_without_a_working_compiler_says_so_and_does_with_python(va
     assert answer(wheel, tmp_path / "unpacked") == "False 0.8571428571428571"
 
 
+@pytest.mark.thorough
 def test_an_sdist_has_all_that_the_compiled_core_is_made_of(tmp_path: Path) -> None:
     sdist, _ = build("sdist", tmp_path / "dist")
     with tarfile.open(sdist) as archive:

@@ -44,6 +44,18 @@ def test_what_is_not_json_is_told_with_its_place(text: str | bytes, reason: str)
     assert str(error.value) == reason
 
 
+@pytest.mark.parametrize("text", ["{", " [1]", '\n"a"', "-1", "0.5", "\ttrue", "false", "null", "2 apples"])
+def test_what_begins_as_json_may_be_json(text: str) -> None:
+    assert jsontext.may_be_json(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "the answer", "nothing", "NaN", "Infinity", "'a'", "\xa0{}", "+1", ".5"])
+def test_what_begins_otherwise_is_none(text: str) -> None:
+    assert not jsontext.may_be_json(text)
+    with pytest.raises(jsontext.NotJson):
+        jsontext.decode(text)
+
+
 def test_what_utf8_cannot_hold_is_written_escaped() -> None:
     assert jsontext.encode({"a": "\ud83d"}) == b'{"a":"\\ud83d"}'
     assert jsontext.encode({"a": "é"}) == '{"a":"é"}'.encode()
@@ -79,3 +91,24 @@ def test_depth_is_measured_without_following_cycles_forever() -> None:
 )
 def test_values_are_described_in_words(value: Any, text: str) -> None:
     assert jsontext.describe(value) == text
+
+
+@pytest.mark.parametrize("odd", [b"1.50", b'"\\u00e9"', b'{"b": 1,  "a": 2}', b"12345678901234567890123"])
+def test_members_and_elements_stay_as_they_were_written(odd: bytes) -> None:
+    assert jsontext.encode(jsontext.members(b'{"x": ' + odd + b"}")) == b'{"x":' + odd + b"}"
+    assert jsontext.encode(jsontext.elements(b"[" + odd + b"]")) == b"[" + odd + b"]"
+
+
+def test_members_with_half_an_emoji_are_values() -> None:
+    assert jsontext.encode(jsontext.members(b'{"x": "\\ud83d", "y": 1}')) == b'{"x":"\\ud83d","y":1}'
+    assert jsontext.encode(jsontext.elements(b'["\\ud83d", 1]')) == b'["\\ud83d",1]'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(b"[]", "expected an object"), (b"{", "expecting property name"), (b"5", "expected an object")]
+)
+def test_what_is_no_object_has_no_members(text: bytes, words: str) -> None:
+    with pytest.raises(jsontext.NotJson, match=words):
+        jsontext.members(text)
+    with pytest.raises(jsontext.NotJson):
+        jsontext.elements(b"{}")

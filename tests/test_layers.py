@@ -11,13 +11,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "fairmark"
 
 # From the bottom up; "" is the package's public names.
 ROOMS = """
-    jsontext errors refusals row references settings text metrics spec judgement result
-    work outbound apart judges endpoints sandbox context graders plugin parse readiness
-    store registry run  client data evaluation  evals serving rewardserver web server cli __main__
+    jsontext longjson errors refusals row outcomes frames references settings notebook text metrics spec judgement
+    reason fragments result failures
+    work outbound apart judges endpoints sandbox context graders plugin parse schema readiness cluster
+    store registry run  client trainers ray data evaluation trust testing  evals kept checks labelling completions
+    finetuning moving training
+    serving rewardserver web server cli __main__
 """.split()
 ROOMS.insert(ROOMS.index("client"), "")
 # What the kinds share; the other modules of graders/ are kinds.
-SHARED = {f"graders.{name}" for name in ("code", "judging", "threads", "claims", "formula", "entry_points", "returned")}
+_SHARED = """
+    code judging threads claims formula wording entry_points returned compared fences answer_schema
+    programs programs.wire programs.examiner programs.candidate programs.mathematics
+"""
+SHARED = {f"graders.{name}" for name in _SHARED.split()}
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix("."): path
     for path in SOURCE.rglob("*.py")
@@ -25,8 +32,13 @@ MODULES = {
 KINDS = {module for module in MODULES if module.startswith("graders.")} - SHARED
 
 
-# Inside web/, from the bottom up; "pages" and "site" know them all.
-WEB_ROOMS = ["frame", "admin", "graders", "evals", "runs", "pages", "site"]
+# Rooms with rooms inside, from the bottom up. In web/, "pages" and "site" know them all; in store/ and cli/, the
+# package itself, and cli/commands imports a command by the name it has in its table.
+INNER_ROOMS = {
+    "store": "base access files completions registry evals views jobs received imports checks migrations".split(),
+    "cli": "shared runs grading trust server moving machine commands".split(),
+    "web": "frame admin graders evals runs labels logs jobs pages site".split(),
+}
 
 
 def room(module: str) -> str:
@@ -76,15 +88,17 @@ def test_a_room_is_entered_only_from_above(name: str) -> None:
     assert upward == []
 
 
-def test_the_rooms_of_the_web_page_are_entered_only_from_above() -> None:
-    inside = {module: path for module, path in MODULES.items() if module.startswith("web.")}
-    assert {module.split(".")[1] for module in inside} == set(WEB_ROOMS)
+@pytest.mark.parametrize("name", INNER_ROOMS)
+def test_the_rooms_inside_a_room_are_entered_only_from_above(name: str) -> None:
+    order = INNER_ROOMS[name]
+    inside = {module: path for module, path in MODULES.items() if module.startswith(f"{name}.")}
+    assert {module.split(".")[1] for module in inside} == set(order)
     upward = [
         f"{module} imports {imported}"
         for module, path in inside.items()
         for imported in imports(path)
-        if imported.startswith("web.")
-        and WEB_ROOMS.index(imported.split(".")[1]) > WEB_ROOMS.index(module.split(".")[1])
+        if imported == name
+        or (imported.startswith(f"{name}.") and order.index(imported.split(".")[1]) > order.index(module.split(".")[1]))
     ]
     assert upward == []
 

@@ -9,15 +9,13 @@ import pytest
 import fairmark
 from fairmark import parse as parsing
 from fairmark.errors import InvalidGrader
+from fairmark.graders import KINDS
 from fairmark.parse import aparse, avalidate, parse
 
 CHECK = {"type": "string_check", "name": "n", "input": "{{item.a}}", "reference": "r", "operation": "eq"}
 SIMILAR = {"type": "text_similarity", "input": "i", "reference": "r", "evaluation_metric": "bleu"}
 TEXT = "It takes a string; {{ item.… }} and {{ sample.… }} in it are filled in for each row."
-TYPES = (
-    "Use one of: string_check, text_similarity, score_model, label_model, binary_judge, faithfulness, "
-    "context_relevancy, answer_relevancy, python, function, endpoint, custom, multi."
-)
+TYPES = f"Use one of: {', '.join(KINDS)}."
 
 
 def problems(grader: Any) -> list[str]:
@@ -40,7 +38,7 @@ def problems(grader: Any) -> list[str]:
         (None, ["$: a grader is an object with a type, found null."]),
         (7, ["$: a grader is an object with a type, found a number (7)."]),
         ({}, [f"$.type: missing. {TYPES}"]),
-        ({"type": "regex"}, [f'$.type: unknown type "regex". {TYPES}']),
+        ({"type": "xyz"}, [f'$.type: unknown type "xyz". {TYPES}']),
         ({"type": ["multi"]}, [f"$.type: unknown type a list of 1. {TYPES}"]),
         (
             {"type": "string_check", "input": 5, "operation": "equals"},
@@ -85,6 +83,15 @@ def test_the_operation_neq_and_the_key_evaluation_are_other_spellings() -> None:
 def test_the_canonical_spelling_wins_over_the_other() -> None:
     echo = fairmark.validate({**SIMILAR, "evaluation": "gleu"}).grader
     assert echo == {**SIMILAR, "name": "text_similarity"}
+
+
+def test_two_other_spellings_of_one_field_are_refused_and_none_is_dropped() -> None:
+    judge = {"type": "answer_relevancy", "model": "m", "sampling_parameters": {"seed": 1}}
+    assert fairmark.validate({**judge, "model_sampling_params": None}).valid is False
+    assert problems({**judge, "model_sampling_params": {"seed": 2}}) == [
+        "$.model_sampling_params: sampling_parameters and model_sampling_params are two spellings of sampling_params. "
+        "Use one of them."
+    ]
 
 
 def test_unknown_keys_are_kept_and_given_back_and_unset_fields_are_left_out() -> None:
@@ -187,3 +194,12 @@ def test_long_graders_do_not_fill_the_memory() -> None:
         parse({**CHECK, "reference": str(number) + "x" * 100_000})
     assert sum(map(len, parsing._cache)) <= parsing._CACHE_BYTES
     assert parse({**CHECK, "reference": "199" + "x" * 100_000}) is parse({**CHECK, "reference": "199" + "x" * 100_000})
+
+
+def test_where_an_editor_finds_the_schema_is_no_part_of_a_grader() -> None:
+    noted = {"$schema": "./grader.schema.json", **CHECK}
+    both = {"$schema": 1, "type": "multi", "graders": {"a": noted}, "calculate_output": "a"}
+    assert fairmark.validate(noted).grader == fairmark.validate(CHECK).grader
+    assert fairmark.validate(both).grader == fairmark.validate({**both, "graders": {"a": CHECK}}).grader
+    assert "$schema" not in json.dumps(fairmark.validate(both).grader)
+    assert fairmark.validate(both).warnings == []

@@ -68,12 +68,19 @@ def test_an_unknown_model_is_a_warning_of_validation_and_stops_a_run(grader: dic
     assert told(grader) == [(path, "model_not_found")]
 
 
+def test_a_mistyped_table_of_the_settings_is_told_where_a_model_is_named(machine: Path) -> None:
+    (machine / "fairmark.toml").write_text('[modles.house]\nprovider = "vllm"\n')
+    (warning,) = fairmark.validate(JUDGE).warnings
+    assert warning.startswith("$.model: fairmark.toml: modles: unknown. Did you mean models? There are: home, ")
+    assert told(JUDGE) == [("$.model", "model_not_found")]
+
+
 def test_a_package_of_an_image_that_is_not_installed_is_told_with_the_command() -> None:
-    (warning,) = fairmark.validate(python("from sympy import Symbol")).warnings
+    (warning,) = fairmark.validate(python("from scipy import stats")).warnings
     assert warning.startswith("$.source: ")
-    assert "sympy" in warning
+    assert "scipy" in warning
     assert "fairmark sandbox install" in warning
-    assert told(python("from sympy import Symbol")) == [("$.source", "image_not_installed")]
+    assert told(python("from scipy import stats")) == [("$.source", "image_not_installed")]
 
 
 def test_an_import_that_may_never_be_reached_is_told_and_stops_nothing() -> None:

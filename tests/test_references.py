@@ -155,3 +155,9 @@ def test_references_are_followed_one_level_so_that_a_circle_of_them_ends() -> No
     circle = Registered("grader_3", "circle", 1, multi({"a": {"type": "registered", "key": "circle"}}))
     found = replace({"type": "registered", "key": "circle"}, {("circle", None): circle})
     assert found["graders"]["a"]["graders"]["a"] == {"type": "registered", "key": "circle"}
+
+
+def test_a_reference_may_say_where_an_editor_finds_the_schema() -> None:
+    noted = {"$schema": "./grader.schema.json", **REFERENCE}
+    assert find(noted) == find(REFERENCE)
+    assert replace(noted, KNOWN) == replace(REFERENCE, KNOWN)

@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import fairmark
 from fairmark.judges.base import Budget
 from fairmark.judges.fake import FakeAnswer, FakeJudge
-from fairmark.result import Grade, Result
+from fairmark.parse import parse
+from fairmark.result import Encoder, Grade, Result, Results, wire_form
 
 CHECK = {"type": "string_check", "name": "exact", "input": "{{item.a}}", "reference": "b", "operation": "eq"}
 
@@ -205,3 +207,92 @@ def test_a_result_comes_over_from_another_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, json.dumps(CHECK)], capture_output=True, check=True)
     assert pickle.loads(done.stdout).reward_or(None) == 1.0  # noqa: S301  # our own
+
+
+# The quick way to write one
+
+
+SIMILAR = {
+    "type": "text_similarity",
+    "input": "{{sample.output_text}}",
+    "reference": "{{item.a}}",
+    "evaluation_metric": "fuzzy_match",
+}
+
+
+@pytest.mark.parametrize(
+    "grader", [CHECK, SIMILAR, {**SIMILAR, "pass_threshold": 0.5}, {**CHECK, "name": 'a "b"\n\0é'}], ids=str
+)
+@pytest.mark.parametrize("reward", [0.0, 1.0, 0.5, 1 / 3, 1e-7, -2.5e20, 7, float("nan")])
+def test_the_quick_way_to_write_a_result_writes_what_the_long_one_does(grader: dict[str, Any], reward: float) -> None:
+    spec = parse(grader)
+    for grade in (Grade(reward), Grade(reward, {"a": 1.0}), Grade(reward, error="no"), Grade(reward, skipped="no")):
+        for warnings in ((), ("careful",)):
+            result = Result(spec, grade, 1.25e-06, warnings)
+            expected = wire_form(result) if reward == reward else {**wire_form(result), "reward": None, "score": None}
+            assert json.loads(Encoder(spec).encode(result)) == json.loads(json.dumps(expected))
+
+
+HOSTILE = "<script>alert(1)</script>"
+SAME = {"type": "string_check", "input": "{{ sample.output_text }}", "reference": "{{ item.a }}", "operation": "eq"}
+
+
+def shown(result: Any) -> ET.Element:
+    return ET.fromstring(result._repr_html_())  # noqa: S314  # our own
+
+
+def test_a_notebook_shows_a_result_with_its_reason_as_text() -> None:
+    both = {"type": "multi", "name": HOSTILE, "graders": {"part": SAME}, "calculate_output": "part"}
+    cells = [cell.text for cell in shown(fairmark.grade(both, "x", {"a": "y"})).iter("td")]
+    assert cells[:4] == ["reward", "0", "verdict", "graded"]
+    assert cells[4:6] == ["grader", f"{HOSTILE} (multi)"]
+    assert "reward of part" in cells
+    failed = [cell.text for cell in shown(fairmark.grade(SAME, "x", {HOSTILE: 1})).iter("td")]
+    assert failed[:4] == ["reward", "–", "verdict", "error"]
+    assert any(HOSTILE in (text or "") for text in failed)
+
+
+def test_a_notebook_shows_many_results_as_a_table_that_does_not_grow() -> None:
+    rows = [{"item": {"a": "x"}, "sample": "xy"[number % 2]} for number in range(99)]
+    results = fairmark.grade_many(SAME, [*rows, {"item": {}, "sample": "x"}])
+    page = shown(results)
+    lines = [line.text for line in page.iter("p")]
+    assert lines[0] == "100 results: 50 passed, 49 failed, 1 error."
+    assert lines[1] == "Mean reward 0.5051."
+    assert lines[2].startswith("The first that could not be graded is 99: {{ item.a }}")  # type: ignore[union-attr]
+    assert lines[3] == "… 80 more; .to_pandas() and .to_polars() have all."
+    assert len(list(page.iter("tr"))) == 21
+    bars = [float(bar.get("height", "")) for bar in page.iter("rect")]
+    assert (bars[0], bars[-1], sum(map(bool, bars))) == (58.8, 60.0, 2)
+    many = Results(list(results) * 1000)
+    assert len(many._repr_html_()) < len(results._repr_html_()) + 200
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_notebook_shows_none_and_one(count: int) -> None:
+    page = shown(fairmark.grade_many(SAME, [{"item": {}, "sample": "x"}] * count))
+    assert len(list(page.iter("td"))) == 4 * count
+    assert list(page.iter("svg")) == []
+
+
+def test_rewards_outside_of_0_to_1_have_their_bars() -> None:
+    spec = parse(SAME)
+    results = Results(Result(spec, Grade(reward), 0.0) for reward in (-1.0, 3.0))
+    bars = list(shown(results).iter("rect"))
+    assert [bool(float(bar.get("height", ""))) for bar in bars] == [True, *[False] * 18, True]
+
+
+@pytest.mark.parametrize(
+    ("grade", "threshold", "verdict"),
+    [
+        (Grade(1.0), 0.5, "passed"),
+        (Grade(0.0), 0.5, "failed"),
+        (Grade(1.0), None, "graded"),
+        (Grade(1.0, error="x"), 0.5, "error"),
+        (Grade(1.0, skipped="x"), 0.5, "skipped"),
+    ],
+)
+def test_the_verdict_is_the_short_of_it(grade: Grade, threshold: float | None, verdict: str) -> None:
+    similar = {"type": "text_similarity", "input": "a", "reference": "a", "evaluation_metric": "bleu"}
+    spec = parse({**similar, "pass_threshold": threshold})
+    assert Result(spec, grade, 0.0).verdict == verdict

@@ -1,11 +1,15 @@
 """Rows: what an item and a sample may be given as, and what templates and graders then see."""
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
 
+import fairmark
+from fairmark import jsontext, longjson
 from fairmark.errors import GradingFailed
-from fairmark.row import NO_SAMPLE, make_row, read_sample, split_row
+from fairmark.row import NO_SAMPLE, LongRow, Row, UnreadItem, hash_item, make_row, read_sample, split_row, unread
 
 EXPECTED = (
     "sample: expected a text, an object with output_text, a chat completion, a message with its content, "
@@ -196,3 +200,55 @@ def test_what_is_no_row_is_refused() -> None:
         split_row([1, 2])
     with pytest.raises(GradingFailed, match=r'item: expected an object, found a string \("x"\)'):
         make_row("x", "")
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        [{"b": number, "a": None} for number in range(2_500)],
+        ["half \ud83d"] * 1_500,
+        {"rows": list(range(200_000)), "more": "text"},
+    ],
+)
+def test_a_long_list_in_an_item_changes_nothing_of_its_hash(long: Any) -> None:
+    item = {"q": long, "n": 1, "a": "first"}
+    body = json.dumps(item, separators=(",", ":"), sort_keys=True, ensure_ascii="\\ud83d" in json.dumps(long))
+    whole = int.from_bytes(hashlib.blake2b(body.encode(), digest_size=8).digest(), signed=True)
+    assert hash_item(item) == whole
+    assert hash_item(longjson.decode(json.dumps(item).encode(), rows=True)) == whole
+
+
+LONG_ITEM = {"answer": "Paris", "rows": [{"a": number} for number in range(60_000)]}
+LONG_TEXT = json.dumps(LONG_ITEM).encode()
+
+
+def test_an_item_that_was_not_read_is_read_when_somebody_looks_at_it() -> None:
+    row = make_row(UnreadItem(LONG_TEXT), "Paris")
+    assert isinstance(row, LongRow)
+    assert row.chars == len(LONG_TEXT) + len("Paris")
+    assert jsontext.encode(row.data) == b'{"item":%b,"sample":"Paris"}' % LONG_TEXT
+    assert row.item == LONG_ITEM
+    assert row.item is row.item
+    row.warn("mine")
+    again = row.again()
+    assert (again.warnings, again.item) == ((), LONG_ITEM)
+    assert split_row({"item": row.item_to_send, "sample": "x"}) == (row.item_to_send, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [(b'{"a": ', "item: not JSON"), (b"[1]", "item: expected an object, found a list of 1")]
+)
+def test_an_unread_item_that_is_none_fails_its_row_alone(text: bytes, reason: str) -> None:
+    grader = {"type": "string_check", "input": "{{item.a}}", "reference": "1", "operation": "eq"}
+    given = [{"item": UnreadItem(text), "sample": ""}, {"item": {"a": "1"}, "sample": ""}]
+    wrong, right = fairmark.grade_many(grader, given)
+    assert (wrong.status, right.reward) == ("error", 1.0)
+    assert reason in (wrong.error or "")
+
+
+def test_lists_that_were_not_read_are_read_by_whoever_grades() -> None:
+    item = longjson.decode(b'{"in": {"it": %b}}' % LONG_TEXT, rows=True)
+    row = unread(Row(item, read_sample("")))
+    assert row.item == {"in": {"it": LONG_ITEM}}
+    plain = Row({"a": "x" * 1_000_000}, read_sample(""))
+    assert unread(plain) is plain

@@ -1,10 +1,14 @@
-"""A process that has imported the whole of Fairmark and forks a `fairmark` command for each request on its socket.
+"""A process that has imported the whole of Fairmark and forks a `fairmark` command, or a Python that runs some code,
+for each request on its sockets.
 
-Started and talked to by tests/command.py. It has one thread and no state of Fairmark's: settings, event loops and
-databases are each command's own.
+Started and talked to by tests/command.py; by the second socket also by the `fairmark` that it puts on a PATH. It has
+one thread and no state of Fairmark's: settings, event loops and databases are each command's own. Other programs are
+started here too, because all that is started here dies with it, and it dies with whoever gives the orders, be it by
+kill -9.
 """
 
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -14,10 +18,14 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from fairmark import cli
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 
 
 def warm() -> None:
@@ -28,16 +36,20 @@ def warm() -> None:
 
     import fairmark.rewardserver.app
     import fairmark.server.serve  # noqa: F401
+    from fairmark.cli import commands
     from fairmark.web.frame import render
 
+    for name in commands.COMMANDS:
+        commands.load(name)
     for name in render.environment().list_templates():
         render.environment().get_template(name)
     gc.collect()
     gc.freeze()  # no fork need look through it, and so none copies it
 
 
-def wait_for_order(control: socket.socket) -> dict[str, Any] | None:
+def wait_for_order(control: socket.socket, door: socket.socket) -> dict[str, Any] | None:
     """In the child: its order, with its standard streams in place. In the zygote: None when nobody is left to order."""
+    zygote = os.getpid()
     children: dict[int, int] = {}
     wakeup, alarm = os.pipe()
     for end in (wakeup, alarm):
@@ -46,26 +58,37 @@ def wait_for_order(control: socket.socket) -> dict[str, Any] | None:
     signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
     selector = selectors.DefaultSelector()
     selector.register(control, selectors.EVENT_READ)
+    selector.register(door, selectors.EVENT_READ)
     selector.register(wakeup, selectors.EVENT_READ)
     while True:
         ready = {key.fd for key, _ in selector.select()}
         if wakeup in ready:
             os.read(wakeup, 4096)
             _tell_of_ends(children)
-        if control.fileno() not in ready:
+        if control.fileno() in ready:
+            caller = control
+        elif door.fileno() in ready:
+            caller = door.accept()[0]
+        else:
             continue
-        message, streams, _, _ = socket.recv_fds(control, 1 << 20, 4)
-        if not message:
+        message, streams, _, _ = socket.recv_fds(caller, 1 << 20, 4)
+        if not message and caller is control:
             for pid in children:
                 os.kill(pid, signal.SIGKILL)
             return None
+        if not message:
+            caller.close()
+            continue
         pid = os.fork()
         if pid == 0:
+            die_with(zygote)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             selector.close()
-            for end in (wakeup, alarm, control.detach(), streams[3], *children.values()):
+            for end in {wakeup, alarm, control.detach(), door.detach(), streams[3], *children.values()}:
                 os.close(end)
+            if caller is not control:
+                caller.close()
             for number, stream in enumerate(streams[:3]):
                 os.dup2(stream, number)
                 os.close(stream)
@@ -74,7 +97,33 @@ def wait_for_order(control: socket.socket) -> dict[str, Any] | None:
         for stream in streams[:3]:
             os.close(stream)
         children[pid] = streams[3]
-        control.sendall(b"%d\n" % pid)
+        caller.sendall(b"%d\n" % pid)
+        if caller is not control:
+            caller.close()
+
+
+def die_with(parent: int) -> None:
+    """Whatever ends the parent, which has one thread, ends this process."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def become(order: dict[str, Any], zygote: int) -> NoReturn:
+    """Another program, as whom the order says: (user, group)."""
+    if order["user"] is not None:
+        user, group = order["user"]
+        os.setgroups([])
+        os.setgid(group)
+        os.setuid(user)
+        die_with(zygote)  # a new user has forgotten it
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execve(order["program"][0], order["program"], order["env"])  # noqa: S606  # that is what it is for
+    except OSError as error:
+        sys.stderr.write(f"{order['program'][0]}: {error.strerror}\n")
+        os._exit(127)
 
 
 def _tell_of_ends(children: dict[int, int]) -> None:
@@ -91,22 +140,29 @@ def _tell_of_ends(children: dict[int, int]) -> None:
 
 
 def main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
+    control, door = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     warm()
-    order = wait_for_order(control)
+    zygote = os.getpid()
+    order = wait_for_order(control, door)
     if order is None:
         os._exit(0)
+    os.chdir(order["cwd"])
+    if "program" in order:
+        become(order, zygote)
     os.environ.clear()
     os.environ.update(order["env"])
-    os.chdir(order["cwd"])
+    if "code" in order:
+        sys.path[:0] = order["env"].get("PYTHONPATH", "").split(os.pathsep)
+        sys.argv = ["-c", *order["arguments"]]
+        _end_quickly(_run(lambda: exec(order["code"], {"__name__": "__main__"})))  # noqa: S102  # a test's own
     sys.argv = [str(Path(sys.executable).parent / "fairmark"), *order["arguments"]]
-    _end_quickly(_run())
+    _end_quickly(_run(cli.main))
 
 
-def _run() -> int:
-    """The command's exit code, as Python makes it of whatever comes out of `main`."""
+def _run(main: Callable[[], object]) -> int:
+    """The exit code, as Python makes it of whatever comes out of `main`."""
     try:
-        cli.main()
+        main()
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):
             return error.code or 0

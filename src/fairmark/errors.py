@@ -124,6 +124,10 @@ class TookTooLong(GradingFailed):
     flag = "unresponsive_reward_error"
 
 
+class TakesLonger(GradingFailed):
+    """Computing this row's grade takes longer than `Context.turn_s`: it is graded again in another process."""
+
+
 # Judges
 
 
@@ -273,6 +277,22 @@ class InvalidData(FairmarkError, ValueError):
         return cls(f"{path}: {(error.strerror or str(error)).lower()}.{more}")
 
 
+class InvalidArchive(FairmarkError, ValueError):
+    """A folder that is to be moved in is no archive, or holds what is none of its parts."""
+
+
+class KeyRefused(FairmarkError, PermissionError):
+    """A hosted service does not let this key in at all."""
+
+
+class CannotRead(FairmarkError):
+    """The service does not give this: it refuses, or it fails again and again. The rest goes on."""
+
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.http_status = status
+
+
 class InvalidSettings(FairmarkError, ValueError):
     """A setting has a value it cannot have. The message says which, where and what is allowed."""
 
@@ -301,6 +321,14 @@ class DuplicateKey(FairmarkError):
     status = 409
     code = "duplicate_key"
     param = "key"
+
+
+class LabelTaken(FairmarkError):
+    """Another label has this id: of another row, run, rater or project."""
+
+    status = 409
+    code = "duplicate_id"
+    param = "id"
 
 
 class LockedGrader(FairmarkError):
@@ -348,6 +376,24 @@ class NotNow(FairmarkError):
 
     status = 503
     code = "unavailable"
+
+
+class ClusterUnusable(FairmarkError, ValueError):
+    """Rows cannot be graded on this cluster: nobody is at its address, a package is missing, or its Fairmark is another
+    one. The message says what to do."""
+
+
+class ClusterLost(NotNow):
+    """For a long time nobody in the cluster has answered. What was graded is kept by whoever has it; the rest can be
+    graded later."""
+
+    code = "cluster_unavailable"
+
+
+class PullStopped(NotNow):
+    """Reading a hosted service has ended early, in good order: the same command goes on where it stopped."""
+
+    code = "stopped"
 
 
 class StoreUnavailable(NotNow):
@@ -462,6 +508,10 @@ class Refusal(FairmarkError):
 
 class ServerFailed(FairmarkError):
     """The server cannot be reached, took too long, or did not answer as a Fairmark server does."""
+
+
+class LeaseLost(FairmarkError):
+    """The job that a worker trains is not the worker's any more: cancelled, paused, or another's."""
 
 
 class AccessDenied(FairmarkError, PermissionError):

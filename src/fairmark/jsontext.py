@@ -28,6 +28,14 @@ def decode(text: str | bytes) -> Any:
         return _decode_slowly(text)
 
 
+_BEGINNING = re.compile(r'[ \t\n\r]*(?:[\[{"0-9-]|true|false|null)')
+
+
+def may_be_json(text: str) -> bool:
+    """Whether it begins as JSON does. Most texts do not, and to read one to its first mistake takes far longer."""
+    return _BEGINNING.match(text) is not None
+
+
 def _decode_slowly(text: str | bytes) -> Any:
     """The same by the standard library: it reads surrogates and knows line and column of what is wrong."""
     try:
@@ -67,6 +75,29 @@ def _too_deep(text: str | bytes) -> str:
     return f"it is nested too deeply at line {line}" if line > 1 else "it is nested too deeply"
 
 
+def members(text: bytes) -> dict[str, Any]:
+    """The members of an object, each as the JSON that it is where that can be had: written again it stays the same byte
+    for byte. Raises NotJson, also for what is no object."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = decode(text)
+        if not isinstance(value, dict):
+            raise NotJson(f"expected an object, found {describe(value)}") from None
+        return value
+
+
+def elements(text: bytes) -> list[msgspec.Raw]:
+    """The same for the elements of a list."""
+    try:
+        return msgspec.json.decode(text, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = decode(text)
+        if not isinstance(value, list):
+            raise NotJson(f"expected a list, found {describe(value)}") from None
+        return [msgspec.Raw(encode(element)) for element in value]
+
+
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     """` Did you mean eq?`, for the end of a message about a name that nobody knows; "" where none is like it."""
     from difflib import get_close_matches  # mistakes are rare
@@ -89,7 +120,7 @@ def _finite(digits: str) -> float:
 def encode(value: Any) -> bytes:
     """Compact JSON in UTF-8. Where a lone surrogate forbids UTF-8 the whole is escaped to ASCII instead."""
     try:
-        return msgspec.json.encode(value, enc_hook=plain)
+        return _encode(value)
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":"), default=plain).encode()
 
@@ -107,12 +138,23 @@ def write(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """What JSON does not know, as what it is: a number or an array of numpy as number or list, pandas' missing values
-    as null. Anything else is its text."""
+    as null, what is JSON already, or knows itself as JSON, as its value. Anything else is its text."""
+    if isinstance(value, msgspec.Raw):
+        return decode(bytes(value))
+    if hasattr(value, "__json__"):
+        return value.__json__()
     if is_missing(value):
         return None
     if callable(getattr(value, "tolist", None)):
-        return value.tolist()
+        simple = value.tolist()
+        if type(simple) is not type(value):
+            return simple
+        if type(value).__name__ == "longdouble":  # Python has no number as long
+            return None if value != value else float(value)
     return str(value)
+
+
+_encode = msgspec.json.Encoder(enc_hook=plain).encode
 
 
 def is_missing(value: Any) -> bool:
@@ -136,14 +178,12 @@ def deeper_than(value: Any, levels: int) -> bool:
     for _ in range(levels):
         inner: list[Any] = []
         for part in level:
-            if isinstance(part, dict):
-                inner.extend(v for v in part.values() if isinstance(v, (dict, list)))
-            elif isinstance(part, list):
-                inner.extend(v for v in part if isinstance(v, (dict, list)))
+            values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+            inner += [value for value in values if isinstance(value, (dict, list))]
         if not inner:
             return False
         # A cycle can also grow sideways; every container counts once a level.
-        level = list({id(part): part for part in inner}.values())
+        level = list({id(part): part for part in inner}.values()) if len(inner) > 1 else inner
     return True
 
 

@@ -30,6 +30,23 @@ class Usage(NamedTuple):
 NO_USAGE = Usage()
 
 
+class Listed(NamedTuple):
+    """The token that holds the first character of a verdict, and what else was listed in its place, by log
+    probability."""
+
+    chosen: str
+    tokens: Mapping[str, float]
+
+
+class Weighed(NamedTuple):
+    """The expectation over the verdicts that a judge could have given."""
+
+    expected: float
+    spread: float
+    coverage: float
+    """The share of probability that the listed, permitted verdicts had before it was made 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One question to one judge and what came of it. Tokens, cost and seconds include attempts that failed."""
@@ -54,6 +71,10 @@ class Judgement:
     """Requests sent; 0 where the answer came from our cache."""
     warning: str | None = None
     failure: GradingFailed | None = None
+    listed: Listed | None = None
+    """The tokens that could have stood where the verdict begins; None where nobody asked, or the server has none."""
+    weighed: Weighed | None = None
+    """What came of them."""
 
     @property
     def name(self) -> str:
@@ -76,7 +97,27 @@ class Judgement:
             "attempts": self.attempts,
             "cached": self.attempts == 0 and self.failure is None,
             "error": None if self.failure is None else str(self.failure),
+            **({} if self.weighed is None else self.weighed._asdict()),
         }
+
+
+def load_judgement(dumped: Mapping[str, Any]) -> Judgement:
+    """What `dump` wrote, as far as it tells: the messages may have been left out."""
+    error = dumped.get("error")
+    return Judgement(
+        model=dumped["model"],
+        messages=dumped.get("input") or [],
+        sampling=dumped.get("sampling_params") or {},
+        sampled_model=dumped.get("sampled_model_name"),
+        output=dumped.get("output") or "",
+        value={name: dumped.get(name) for name in ("result", "steps")},
+        finish_reason=dumped.get("finish_reason"),
+        usage=Usage(**dumped.get("usage") or {}),
+        cost=dumped.get("cost"),
+        latency_s=dumped.get("latency") or 0.0,
+        attempts=dumped.get("attempts") or 0,
+        failure=None if error is None else GradingFailed(error),
+    )
 
 
 def total_usage(judgements: Iterable[Judgement]) -> Usage:
@@ -87,10 +128,10 @@ def total_usage(judgements: Iterable[Judgement]) -> Usage:
 
 
 def usage_per_model(judgements: Iterable[Judgement]) -> dict[str, Usage]:
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for judgement in judgements:
-        found[judgement.name] = found.get(judgement.name, NO_USAGE).plus(judgement.usage)
-    return found
+        usages[judgement.name] = usages.get(judgement.name, NO_USAGE).plus(judgement.usage)
+    return usages
 
 
 def total_cost(judgements: Iterable[Judgement]) -> float | None:

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from fairmark import jsontext
 from fairmark.errors import InvalidGrader, Problem
 from fairmark.graders import all_kinds, find
+from fairmark.references import SCHEMA
 from fairmark.row import chars
 from fairmark.spec import GraderSpec
 
@@ -50,16 +51,16 @@ def parse(grader: Grader) -> GraderSpec:
     """The typed spec of a grader. Raises InvalidGrader. Equal JSON is parsed once and shared: specs never change."""
     if isinstance(grader, GraderSpec):
         return grader
-    given = read(grader)
+    fields = read(grader)
     try:
-        key = msgspec.msgpack.encode(given)  # not JSON, where NaN and null are the same bytes
+        key = msgspec.msgpack.encode(fields)  # not JSON, where NaN and null are the same bytes
     except (TypeError, ValueError, OverflowError):
-        return _parse_at("$", given)
+        return _parse_at("$", fields)
     spec = _cache.get(key)
     if spec is None:
         # One thread at a time: pydantic builds a spec's validator when it is first used.
         with _lock:
-            spec = _parse_at("$", given)
+            spec = _parse_at("$", fields)
             _remember(key, spec)
     return spec
 
@@ -104,25 +105,24 @@ def read(grader: Any) -> dict[str, Any]:
             raise InvalidGrader.at("$", f"the grader is not JSON: {error}.", "invalid_grader") from None
     if not isinstance(grader, Mapping):
         raise InvalidGrader.at("$", _no_object(grader), "invalid_type")
-    given = dict(grader)
-    if jsontext.deeper_than(given, jsontext.MAX_DEPTH):
+    fields = dict(grader)
+    if jsontext.deeper_than(fields, jsontext.MAX_DEPTH):
         message = f"the grader is nested deeper than {jsontext.MAX_DEPTH} levels."
         raise InvalidGrader.at("$", message, "invalid_grader")
-    return given
+    return fields
 
 
-def _no_object(given: Any) -> str:
-    return f"a grader is an object with a type, found {jsontext.describe(given)}."
+def _no_object(value: Any) -> str:
+    return f"a grader is an object with a type, found {jsontext.describe(value)}."
 
 
-def _parse_at(path: str, given: Any) -> GraderSpec:
-    if isinstance(given, GraderSpec):
-        return given
-    if not isinstance(given, Mapping):
-        raise InvalidGrader.at(path, _no_object(given), "invalid_type")
-    spec_class = _spec_class(path, given)
-    fields, spelled = _canonical(spec_class, given)
-    problems: list[Problem] = []
+def _parse_at(path: str, value: Any) -> GraderSpec:
+    if isinstance(value, GraderSpec):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidGrader.at(path, _no_object(value), "invalid_type")
+    spec_class = _spec_class(path, value)
+    fields, spelled, problems = _canonical(spec_class, value)
     spec: GraderSpec | None = None
     try:
         spec = spec_class.model_validate(fields, context={"parse": lambda child: _parse_at("", child)})
@@ -135,8 +135,8 @@ def _parse_at(path: str, given: Any) -> GraderSpec:
     return spec
 
 
-def _spec_class(path: str, given: Mapping[str, Any]) -> type[GraderSpec]:
-    kind = given.get("type")
+def _spec_class(path: str, fields: Mapping[str, Any]) -> type[GraderSpec]:
+    kind = fields.get("type")
     if isinstance(kind, str):
         try:
             return find(kind).spec
@@ -148,19 +148,27 @@ def _spec_class(path: str, given: Mapping[str, Any]) -> type[GraderSpec]:
     raise InvalidGrader.at(f"{path}.type", f"unknown type {jsontext.describe(kind)}. {allowed}")
 
 
-def _canonical(spec_class: type[GraderSpec], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The fields under their own names, a missing name filled in, and field -> how the user spelled it."""
+def _canonical(
+    spec_class: type[GraderSpec], raw: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str], list[Problem]]:
+    """The fields under their own names, a missing name filled in; field -> how the user spelled it; what clashes."""
     fields: dict[str, Any] = {}
     spelled: dict[str, str] = {}
-    for key, value in given.items():
-        name = spec_class.other_names.get(key, str(key))
-        if name != key and name in given:
+    problems: list[Problem] = []
+    for key, value in raw.items():
+        if key == SCHEMA:
             continue
+        name = spec_class.other_names.get(key, str(key))
+        if name != key and name in raw:
+            continue
+        if name in fields:
+            message = f"{spelled[name]} and {key} are two spellings of {name}. Use one of them."
+            problems.append(Problem(f".{key}", message))
         fields[name] = value
         spelled[name] = str(key)
     if fields.get("name") is None:
         fields["name"] = fields["type"]
-    return fields, spelled
+    return fields, spelled, problems
 
 
 def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapping[str, str]) -> list[Problem]:
@@ -171,15 +179,15 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
     for step in location[1:]:
         # Union members and validators leave their own names in the location; only list indices are places.
         path += f"[{step}]" if isinstance(step, int) else ""
-    found = details["input"]
+    value = details["input"]
     match details["type"]:
         case "missing":
             return [Problem(path, f"missing. {_wanted(spec_class, name)}".rstrip(), "missing_required_parameter")]
         case "literal_error":
-            shown = jsontext.quote(found) if isinstance(found, str) else jsontext.describe(found)
+            shown = jsontext.quote(value) if isinstance(value, str) else jsontext.describe(value)
             wanted = _wanted(spec_class, name)
             options = wanted.removeprefix("Use one of: ").rstrip(".").split(", ")
-            near = jsontext.nearest(found, options) if isinstance(found, str) else ""
+            near = jsontext.nearest(value, options) if isinstance(value, str) else ""
             return [Problem(path, f"unknown {name} {shown}. {wanted}{near}")]
         case "value_error" | "assertion_error":
             error = details["ctx"]["error"]
@@ -187,12 +195,12 @@ def _problems(spec_class: type[GraderSpec], details: ErrorDetails, spelled: Mapp
                 return [problem.below(path) for problem in error.problems]
             return [Problem(path, f"{error}")]
         case "finite_number":
-            return [Problem(path, f"found {found}. {_wanted(spec_class, name)}")]
+            return [Problem(path, f"found {value}. {_wanted(spec_class, name)}")]
         case _:
             # A bound that a field's type sets, as other packages' kinds may, stands in pydantic's message only.
             wanted = "" if "ctx" in details else _wanted(spec_class, name)
             return [
-                Problem(path, f"found {jsontext.describe(found)}. {wanted or details['msg'] + '.'}", "invalid_type")
+                Problem(path, f"found {jsontext.describe(value)}. {wanted or details['msg'] + '.'}", "invalid_type")
             ]
 
 

@@ -1,10 +1,10 @@
 """Whether this machine can run a grader: are the models known that it names, and the packages there that it imports.
 
-A grader may be written here and run elsewhere, so `validate` only warns of what is missing. Who is about to run one
-asks `lacks` and `unlisted`, and stops before anything is paid for.
+A grader may be written here and run elsewhere, so `validate` only warns of what is missing, and asks nobody. Who is
+about to run one asks `lacks` and `unlisted`, and stops before anything is paid for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -12,6 +12,9 @@ from fairmark import jsontext, parse
 from fairmark.errors import FairmarkError, Problem
 from fairmark.parse import Grader, Validation
 from fairmark.spec import GraderSpec
+
+MOST_PATIENCE_S = 2.0
+"""So long a validation waits for a provider's list of models."""
 
 
 class Remark(NamedTuple):
@@ -27,10 +30,30 @@ def validate(grader: Grader) -> Validation:
 
 
 async def avalidate(grader: Grader) -> Validation:
-    """`validate` for event loops that others need too."""
+    """`validate` for event loops that others need too: for servers, which also know what the providers list."""
     import asyncio
 
-    return await asyncio.to_thread(_with_remarks, await parse.avalidate(grader), grader)
+    checked = await asyncio.to_thread(_with_remarks, await parse.avalidate(grader), grader)
+    if checked.valid:
+        spec = await parse.aparse(grader)
+        wrong = await _unlisted_soon({name for _, name in models(spec)})
+        checked.warnings.extend(str(problem) for problem in unlisted(spec, wrong))
+    return checked
+
+
+async def _unlisted_soon(names: Collection[str]) -> dict[str, str]:
+    """What `look_up` tells, from lists that are remembered. A provider that takes its time is not waited for: its list
+    is there for who asks next."""
+    if not names:
+        return {}
+    import asyncio
+
+    from fairmark.judges import chosen
+
+    try:
+        return await asyncio.wait_for(chosen.unlisted(names), MOST_PATIENCE_S)
+    except (TimeoutError, FairmarkError):  # what is wrong in fairmark.toml is told as a remark
+        return {}
 
 
 def _with_remarks(checked: Validation, grader: Grader) -> Validation:
@@ -42,6 +65,23 @@ def _with_remarks(checked: Validation, grader: Grader) -> Validation:
 def lacks(spec: GraderSpec) -> list[Problem]:
     """What keeps this machine from running the grader, each with its place and what to do about it."""
     return [remark.problem for remark in remarks(spec) if remark.stops]
+
+
+def retired(spec: GraderSpec) -> list[Problem]:
+    """Its judges that are gone or have a day on which they go, each with its place, the day and what comes instead.
+    Who has another server or an alias for such a name hears nothing."""
+    from fairmark.judges.retired import retirement
+
+    today = datetime.now(UTC).date()
+    told = []
+    for where, name in models(spec):
+        ended = retirement(name)
+        for remark in model_remarks(name, today):
+            if remark.problem.code == "model_retired":
+                told.append(remark.problem._replace(path=where))
+            elif ended is not None:  # unknown here: it would go to OpenAI once there is a key
+                told.append(Problem(where, ended.words(name, today), "model_retired"))
+    return told
 
 
 def models(spec: GraderSpec, path: str = "$") -> Iterator[tuple[str, str]]:
@@ -120,7 +160,7 @@ def _local_remarks(name: str, real_name: str) -> Iterator[Remark]:
 
     available = LocalModels(settings().data_folder).available()
     if real_name not in available:
-        there = ", ".join(f"local/{each}" for each in available) or "none"
+        there = ", ".join(f"local/{model}" for model in available) or "none"
         message = f"{jsontext.quote(name)} is not on this machine. There is: {there}. See: fairmark models pull."
         yield Remark(Problem("", message, "model_not_found"))
 

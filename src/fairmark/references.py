@@ -13,6 +13,10 @@ from fairmark.errors import InvalidGrader, Problem
 
 TYPE = "registered"
 NOTE = "registered"
+SCHEMA = "$schema"
+"""For editors: where the schema of a grader file is. It is no part of a grader, at the top or inside another."""
+HOLDERS = ("multi", "cascade")
+"""The kinds that hold other graders, under `graders`."""
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
 KEY_RULE = "A key has 1 to 128 of a-z, 0-9 and . _ - and begins with a letter or a digit."
 # What a reference may say itself, over what its grader says.
@@ -52,24 +56,22 @@ def may_hold(grader: Any) -> bool:
     kind = grader.get("type")
     if kind == TYPE or NOTE in grader:
         return True
-    return kind == "multi" and any(
-        isinstance(child, Mapping) and (child.get("type") == TYPE or NOTE in child) for _, child in children(grader)
-    )
+    return kind in HOLDERS and any(isinstance(child, Mapping) and may_hold(child) for _, child in children(grader))
 
 
 def find(grader: Mapping[str, Any]) -> list[Reference]:
     """Every reference in a grader. Raises InvalidGrader with all that are malformed."""
-    found: list[Reference] = []
+    references: list[Reference] = []
     problems: list[Problem] = []
-    for path, given in _references(grader):
-        wrong = list(_problems(path, given))
+    for path, fields in _references(grader):
+        wrong = list(_problems(path, fields))
         if wrong:
             problems += wrong
         else:
-            found.append(Reference(path, given["key"], given.get("version")))
+            references.append(Reference(path, fields["key"], fields.get("version")))
     if problems:
         raise InvalidGrader(problems)
-    return found
+    return references
 
 
 def replace(grader: Mapping[str, Any], known: Mapping[Wanted, Registered]) -> dict[str, Any]:
@@ -78,14 +80,14 @@ def replace(grader: Mapping[str, Any], known: Mapping[Wanted, Registered]) -> di
     A note that a caller wrote is dropped: only what was looked up is a registered grader.
     """
     if grader.get("type") == TYPE:
-        found = _found(grader, known)
-        return _stand_in(grader, found, _with_children(found.grader, known))
+        registered = _found(grader, known)
+        return _stand_in(grader, registered, _with_children(registered.grader, known))
     return _with_children(grader, known)
 
 
 def children(grader: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What stands in a multi, each with its path below `graders`; of other kinds, nothing."""
-    inside = grader.get("graders") if grader.get("type") == "multi" else None
+    """What stands in a multi or a cascade, each with its path below `graders`; of other kinds, nothing."""
+    inside = grader.get("graders") if grader.get("type") in HOLDERS else None
     if isinstance(inside, Mapping):
         for key, child in inside.items():
             yield (f".{key}" if str(key).isidentifier() else f"[{jsontext.quote(str(key))}]"), child
@@ -103,37 +105,37 @@ def unknown(reference: Reference) -> Problem:
     return Problem(f"{reference.path}.version", message, "not_found")
 
 
-def _references(grader: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """They stand at the top or in a multi: nothing else holds graders, and no multi holds another."""
+def _references(grader: Mapping[str, Any], place: str = "$") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """They stand at the top, in a multi or in a cascade: nothing else holds graders."""
     if grader.get("type") == TYPE:
-        yield "$", grader
+        yield place, grader
         return
     for path, child in children(grader):
-        if isinstance(child, Mapping) and child.get("type") == TYPE:
-            yield f"$.graders{path}", child
+        if isinstance(child, Mapping):
+            yield from _references(child, f"{place}.graders{path}")
 
 
-def _problems(path: str, given: Mapping[str, Any]) -> Iterator[Problem]:
-    key, version = given.get("key"), given.get("version")
+def _problems(path: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
+    key, version = fields.get("key"), fields.get("version")
     if key is None:
         yield Problem(f"{path}.key", "missing. It takes the key of a registered grader.", "missing_required_parameter")
     elif not isinstance(key, str):
-        found = jsontext.describe(key)
-        yield Problem(f"{path}.key", f"found {found}. It takes the key of a registered grader.", "invalid_type")
+        shown = jsontext.describe(key)
+        yield Problem(f"{path}.key", f"found {shown}. It takes the key of a registered grader.", "invalid_type")
     elif KEY.fullmatch(key) is None:
         yield Problem(f"{path}.key", f"found {jsontext.quote(key)}. {KEY_RULE}")
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**31):
-        found = jsontext.describe(version)
-        yield Problem(f"{path}.version", f"found {found}. It takes a whole number from 1.", "invalid_type")
-    for name in given:
-        if name not in _FIELDS:
+        shown = jsontext.describe(version)
+        yield Problem(f"{path}.version", f"found {shown}. It takes a whole number from 1.", "invalid_type")
+    for name in fields:
+        if name not in _FIELDS and name != SCHEMA:
             allowed = ", ".join(sorted(_FIELDS - {"id"}))
             yield Problem(f"{path}.{name}", f"unknown. A reference takes: {allowed}.", "unknown_parameter")
 
 
 def _with_children(grader: Mapping[str, Any], known: Mapping[Wanted, Registered]) -> dict[str, Any]:
     plain = _without_note(grader)
-    inside = plain.get("graders") if plain.get("type") == "multi" else None
+    inside = plain.get("graders") if plain.get("type") in HOLDERS else None
     if isinstance(inside, Mapping):
         plain["graders"] = {key: _child(child, known) for key, child in inside.items()}
     elif isinstance(inside, (list, tuple)):
@@ -142,23 +144,23 @@ def _with_children(grader: Mapping[str, Any], known: Mapping[Wanted, Registered]
 
 
 def _child(child: Any, known: Mapping[Wanted, Registered]) -> Any:
-    """One level and no more: a multi in a multi will be refused, whatever it holds."""
+    """What a registered grader holds in turn is not looked up again: references lead to no further ones."""
     if not isinstance(child, Mapping):
         return child
     if child.get("type") == TYPE:
-        found = _found(child, known)
-        return _stand_in(child, found, _without_note(found.grader))
-    return _without_note(child)
+        registered = _found(child, known)
+        return _stand_in(child, registered, _without_note(registered.grader))
+    return _with_children(child, known)
 
 
-def _found(given: Mapping[str, Any], known: Mapping[Wanted, Registered]) -> Registered:
-    return known[given["key"], given.get("version")]
+def _found(reference: Mapping[str, Any], known: Mapping[Wanted, Registered]) -> Registered:
+    return known[reference["key"], reference.get("version")]
 
 
-def _stand_in(given: Mapping[str, Any], found: Registered, grader: Mapping[str, Any]) -> dict[str, Any]:
-    own = {name: given[name] for name in _OWN if given.get(name) is not None}
-    note = {"id": found.id, "key": found.key, "version": found.version}
-    return {"name": found.key, **grader, **own, NOTE: note}
+def _stand_in(reference: Mapping[str, Any], registered: Registered, grader: Mapping[str, Any]) -> dict[str, Any]:
+    own = {name: reference[name] for name in _OWN if reference.get(name) is not None}
+    note = {"id": registered.id, "key": registered.key, "version": registered.version}
+    return {"name": registered.key, **grader, **own, NOTE: note}
 
 
 def _without_note(grader: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,20 @@
 """A row: the item (what was asked) and the sample (what a model answered), in the shape templates see them."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
-from fairmark import jsontext
-from fairmark.errors import GradingFailed
+import msgspec
 
+from fairmark import jsontext, longjson
+from fairmark.errors import GradingFailed
+from fairmark.longjson import LONG, LongList
+
+LONG_LIST = 1_000
+"""Elements of a list of an item that are encoded at a time."""
 NO_SAMPLE = "this row has no sample: sample.output_text is the empty text"
 # Where rows from elsewhere have what a model said; the likeliest first. In an item, `answer` is mostly the reference.
 SAMPLE_LIKE = (
@@ -52,10 +61,10 @@ class Sample:
         return self._members
 
     def _work_out(self) -> dict[str, Any]:
-        given = self._given or {}
-        message = first_message(given)
-        members: dict[str, Any] = {**given, "output_text": self.text}
-        if "output_json" not in members:
+        sent = self._given or {}
+        message = first_message(sent)
+        members: dict[str, Any] = {**sent, "output_text": self.text}
+        if "output_json" not in members and jsontext.may_be_json(self.text):
             try:
                 members["output_json"] = jsontext.decode(self.text)
             except jsontext.NotJson:
@@ -90,69 +99,79 @@ class Misplaced(dict[str, Any]):
         self.key = key
 
 
-def read_sample(given: Any) -> Sample:
+class UnmadeSample(dict[str, str]):
+    """In place of a sample that could not be made. It says why, and is of no shape that could be taken for one, also
+    where it is sent on as JSON."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(could_not_be_made=why)
+
+
+def read_sample(value: Any) -> Sample:
     """A sample from a text, a dict (`output_text` …, a chat completion, a message), a chat as a list of messages, or
     from an object that dumps to one of them.
 
     None and {} are no sample; "" is an empty answer.
     """
-    if isinstance(given, str):
-        return Sample(given)
-    if hasattr(given, "model_dump"):
-        given = given.model_dump()
-    if given is None or jsontext.is_missing(given) or given == {}:
-        return AbsentSample("", given if isinstance(given, Misplaced) else None)
-    given = shape_sample(given)
-    text = given.get("output_text")
+    if isinstance(value, str):
+        return Sample(value)
+    if isinstance(value, UnmadeSample):
+        raise GradingFailed(value["could_not_be_made"])
+    if hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if value is None or jsontext.is_missing(value) or value == {}:
+        return AbsentSample("", value if isinstance(value, Misplaced) else None)
+    value = shape_sample(value)
+    text = value.get("output_text")
     if text is None:
-        text = content_text(first_message(given).get("content"))
+        text = content_text(first_message(value).get("content"))
     if not isinstance(text, str):
         raise GradingFailed(f"sample.output_text: expected a string, found {jsontext.describe(text)}.")
-    return Sample(text, given)
+    return Sample(text, value)
 
 
-def shape_sample(given: Any) -> Mapping[str, Any]:
+def shape_sample(value: Any) -> Mapping[str, Any]:
     """A sample that is no text as an object with `output_text` or `choices`, whatever shape it came in.
 
     Raises GradingFailed for what is none: a row that cannot be read must not look like an empty answer.
     """
-    if isinstance(given, (list, tuple)):
-        return _of_message(_last_answer(given))
-    if not isinstance(given, Mapping):
-        raise GradingFailed(f"sample: expected a string or an object, found {jsontext.describe(given)}.")
-    if isinstance(given.get("output_text"), str) or first_message(given):
-        return given
-    if _has_other_output(given):
-        if given.get("output_text") is None:
-            return {**given, "output_text": ""}
-        return given
-    match given.get("choices"):
+    if isinstance(value, (list, tuple)):
+        return _of_message(_last_answer(value))
+    if not isinstance(value, Mapping):
+        raise GradingFailed(f"sample: expected a string or an object, found {jsontext.describe(value)}.")
+    if isinstance(value.get("output_text"), str) or first_message(value):
+        return value
+    if _has_other_output(value):
+        if value.get("output_text") is None:
+            return {**value, "output_text": ""}
+        return value
+    match value.get("choices"):
         case [{"text": str() as text}, *_]:  # a completion without a chat
-            return {**given, "output_text": text}
-    if given.get("choices") is not None:
+            return {**value, "output_text": text}
+    if value.get("choices") is not None:
         raise GradingFailed("sample.choices: there is no message in it. A chat completion has choices[0].message.")
-    if "output_text" in given:
-        raise GradingFailed(f"sample.output_text: expected a string, found {jsontext.describe(given['output_text'])}.")
-    if "content" in given or given.get("tool_calls"):
-        return _of_message(given)
-    if "text" in given:
-        if not isinstance(given["text"], str):
-            raise GradingFailed(f"sample.text: expected a string, found {jsontext.describe(given['text'])}.")
-        return {**given, "output_text": given["text"]}
-    keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(given)[:10])
+    if "output_text" in value:
+        raise GradingFailed(f"sample.output_text: expected a string, found {jsontext.describe(value['output_text'])}.")
+    if "content" in value or value.get("tool_calls"):
+        return _of_message(value)
+    if "text" in value:
+        if not isinstance(value["text"], str):
+            raise GradingFailed(f"sample.text: expected a string, found {jsontext.describe(value['text'])}.")
+        return {**value, "output_text": value["text"]}
+    keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(value)[:10])
     raise GradingFailed(f"sample: expected {_SHAPES}; found an object with {keys}.")
 
 
-def _has_other_output(given: Mapping[str, Any]) -> bool:
+def _has_other_output(members: Mapping[str, Any]) -> bool:
     """Whether it tells what the model did, other than by a text. An empty list of tool calls tells that, too."""
-    return any(given.get(name) is not None for name in ("output_json", "output_tools", "output_audio"))
+    return any(members.get(name) is not None for name in ("output_json", "output_tools", "output_audio"))
 
 
 def _of_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """The sample whose answer is this message."""
     if message.get("content") is None and not any(message.get(name) for name in _WITHOUT_CONTENT):
-        found = "null" if "content" in message else "no content"
-        raise GradingFailed(f"sample: expected {_SHAPES}; found a message with {found}.")
+        content = "null" if "content" in message else "no content"
+        raise GradingFailed(f"sample: expected {_SHAPES}; found a message with {content}.")
     return {**message, "choices": [{"index": 0, "message": dict(message), "finish_reason": "stop"}]}
 
 
@@ -166,12 +185,12 @@ def _last_answer(chat: Sequence[Any]) -> Mapping[str, Any]:
     raise GradingFailed(f"sample: expected {_SHAPES}; found a list without a message by the assistant.")
 
 
-def is_chat(given: Any) -> bool:
+def is_chat(value: Any) -> bool:
     """Whether it is a list of messages, each with its role."""
     return (
-        isinstance(given, (list, tuple))
-        and len(given) > 0
-        and all(isinstance(message, Mapping) and "role" in message for message in given)
+        isinstance(value, (list, tuple))
+        and len(value) > 0
+        and all(isinstance(message, Mapping) and "role" in message for message in value)
     )
 
 
@@ -197,17 +216,36 @@ def content_text(content: Any) -> Any:
 class Row:
     """One item and one sample, and what was noticed about them while grading."""
 
-    __slots__ = ("item", "sample", "warnings")
+    __slots__ = ("_chars", "item", "sample", "takes_longer", "warnings")
 
     def __init__(self, item: dict[str, Any], sample: Sample) -> None:
         self.item = item
         self.sample = sample
+        self.takes_longer = False
+        """A kind gave up on it within its turn."""
         self.warnings: tuple[str, ...] = ()
+        self._chars = -1
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As it stands in a data file, to be read again elsewhere."""
+        return {"item": self.item_to_send, "sample": None if self.sample.is_absent else self.sample.given}
+
+    @property
+    def item_to_send(self) -> Any:
+        """For whoever writes it as JSON and does not look at it."""
+        return self.item
+
+    def again(self) -> "Row":
+        """The same row, with warnings of its own."""
+        return Row(self.item, self.sample)
 
     @property
     def chars(self) -> int:
         """About how long it is, written out."""
-        return chars(self.item) + chars(self.sample.given)
+        if self._chars < 0:
+            self._chars = chars(self.item) + chars(self.sample.given)
+        return self._chars
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -220,28 +258,100 @@ class Row:
         if beside is not None:
             self.warn(f'{NO_SAMPLE}. It has "{beside}"; a model\'s answer has to stand under "sample".')
         elif inside == "sample":
-            found = jsontext.describe(self.item["sample"])
-            self.warn(f'{NO_SAMPLE}. What it has under "sample" is none: {found}.')
+            shown = jsontext.describe(self.item["sample"])
+            self.warn(f'{NO_SAMPLE}. What it has under "sample" is none: {shown}.')
         elif inside is not None:
             self.warn(f'{NO_SAMPLE}. Its item has "{inside}"; a model\'s answer has to stand under "sample".')
         else:
             self.warn(NO_SAMPLE)
 
 
+class UnreadItem:
+    """A long item, as the JSON that it came as: it is read where it is graded, if at all. A million values in memory
+    are a burden to whoever has to pass them on, and to whoever collects garbage."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def read(self) -> dict[str, Any]:
+        """To be called in a thread, or where nobody else waits."""
+        try:
+            item = longjson.decode(self.text)
+        except jsontext.NotJson as error:
+            raise GradingFailed(f"item: not JSON: {error}.") from None
+        if not isinstance(item, dict):
+            raise GradingFailed(f"item: expected an object, found {jsontext.describe(item)}.")
+        return item
+
+    def __json__(self) -> msgspec.Raw:
+        return msgspec.Raw(self.text)
+
+
+class LongRow(Row):
+    """A row whose item is read if somebody looks at it."""
+
+    __slots__ = ("_item", "_unread")
+
+    def __init__(self, item: UnreadItem, sample: Sample) -> None:
+        self._unread = item
+        self._item: dict[str, Any] | None = None
+        self.sample = sample
+        self.takes_longer = False
+        self.warnings = ()
+        self._chars = len(item.text) + chars(sample.given)
+
+    @property
+    def item(self) -> dict[str, Any]:  # type: ignore[override]  # nobody puts another item into a row
+        if self._item is None:
+            self._item = self._unread.read()
+        return self._item
+
+    def again(self) -> "Row":
+        return LongRow(self._unread, self.sample)
+
+    @property
+    def item_to_send(self) -> UnreadItem:
+        return self._unread
+
+    def read(self) -> None:
+        """In a thread, before somebody looks at the item on an event loop. What is wrong with it is told there."""
+        with contextlib.suppress(GradingFailed):
+            self._item = self._unread.read()
+
+
 def chars(value: Any) -> int:
     """About how long a value is, written out. Nobody nests too deeply: parsers see to that."""
     if type(value) is str:
         return len(value)
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return sum([len(inner) if type(inner) is str else chars(inner) for inner in value.values()])
     if isinstance(value, (list, tuple)):
         return sum([len(inner) if type(inner) is str else chars(inner) for inner in value])
-    return 8
+    return value.size if type(value) is LongList else 8
+
+
+def unread(row: Row) -> Row:
+    """The same row, for whoever grades it: with its item as JSON again where long lists in it were not read yet."""
+    if row.chars > LONG and _holds_long_list(row.item):
+        return LongRow(UnreadItem(jsontext.encode(row.item)), row.sample)
+    return row
+
+
+def _holds_long_list(value: Any) -> bool:
+    if type(value) is dict:
+        return any(map(_holds_long_list, value.values()))
+    if type(value) is list:
+        return any(map(_holds_long_list, value))
+    return type(value) is LongList
 
 
 def make_row(item: Any, sample: Any) -> Row:
     """A row from its two parts as a caller gives them."""
     if type(item) is not dict:
+        if type(item) is UnreadItem:
+            return LongRow(item, read_sample(sample))
         if item is None:
             item = {}
         elif isinstance(item, Mapping):
@@ -253,20 +363,63 @@ def make_row(item: Any, sample: Any) -> Row:
     return Row(item, read_sample(sample))
 
 
-def split_row(given: Any) -> tuple[Any, Any]:
+def split_row(row: Any) -> tuple[Any, Any]:
     """The item and the sample of a data row: `{"item": {…}, "sample": …}`, or a flat object, which is then the item.
 
     A flat object's own "sample" is set aside as the sample if it can be one: a text, an object, or a chat.
     """
-    if not isinstance(given, Mapping):
-        raise GradingFailed(f"row: expected an object, found {jsontext.describe(given)}.")
-    item = given.get("item")
-    sample = given.get("sample")
-    if isinstance(item, Mapping):
-        if sample is None and len(given) > 1:
-            key = next((key for key in SAMPLE_LIKE if given.get(key) is not None), None)
+    if not isinstance(row, Mapping):
+        raise GradingFailed(f"row: expected an object, found {jsontext.describe(row)}.")
+    item = row.get("item")
+    sample = row.get("sample")
+    if isinstance(item, (Mapping, UnreadItem)):
+        if sample is None and len(row) > 1:
+            key = next((key for key in SAMPLE_LIKE if row.get(key) is not None), None)
             sample = None if key is None else Misplaced(key)
         return item, sample
     if isinstance(sample, (str, Mapping)) or is_chat(sample):
-        return {key: value for key, value in given.items() if key != "sample"}, sample
-    return given, None
+        return {key: value for key, value in row.items() if key != "sample"}, sample
+    return row, None
+
+
+def hash_item(item: Mapping[str, Any]) -> int:
+    """Equal for equal items, whatever the order of their fields; a number of 64 bits, which databases can hold."""
+    digest = hashlib.blake2b(digest_size=8)
+    try:
+        if any(_is_long(value) for value in item.values()):
+            for piece in _pieces(item):
+                digest.update(piece)
+        else:
+            digest.update(_sorted_json(item))
+    except UnicodeEncodeError:  # half an emoji
+        body = json.dumps(item, separators=(",", ":"), default=_plain, sort_keys=True).encode()
+        digest = hashlib.blake2b(body, digest_size=8)
+    return int.from_bytes(digest.digest(), signed=True)
+
+
+def _pieces(item: Mapping[str, Any]) -> Iterator[bytes]:
+    """The same JSON, some elements of long lists at a time, so that nobody waits long for the interpreter."""
+    for place, name in enumerate(sorted(item)):
+        yield b",%b:" % _sorted_json(name) if place else b"{%b:" % _sorted_json(name)
+        if not _is_long(item[name]):
+            yield _sorted_json(item[name])
+            continue
+        elements = iter(item[name])
+        before = b"["
+        while some := list(islice(elements, LONG_LIST)):
+            yield before + _sorted_json(some)[1:-1]
+            before = b","
+        yield b"]"
+    yield b"}"
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (list, LongList)) and len(value) > LONG_LIST
+
+
+def _sorted_json(value: Any) -> bytes:
+    return msgspec.json.encode(value, enc_hook=_plain, order="sorted")
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, LongList) else str(value)

@@ -63,7 +63,7 @@ class GraderSpec(BaseModel):
     def registered(self) -> list[dict[str, Any]]:
         """The registered graders that this one and those inside it were made of: id, key and version of each."""
         note = (self.model_extra or {}).get(NOTE)
-        inside = [each for child in self.children.values() for each in child.registered]
+        inside = [registered for child in self.children.values() for registered in child.registered]
         return [*([note] if note else []), *inside]
 
     @cached_property
@@ -87,7 +87,7 @@ class GraderSpec(BaseModel):
         return [value for value in self.__dict__.values() if isinstance(value, Template)]
 
     @classmethod
-    def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
         """What is wrong between fields, seen on the raw JSON, so that it is told together with wrong fields."""
         yield from ()
 

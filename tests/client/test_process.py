@@ -1,6 +1,5 @@
 """What a client leaves behind, what it needs to be installed, and that its two forms are one."""
 
-import inspect
 import re
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fairmark.client import asynchronous, synchronous
 from fairmark.work import eventloop
 from tests.client.places import new_key
 from tests.server.client import Server
@@ -45,25 +43,3 @@ def test_a_server_is_reached_without_the_packages_of_a_database(tmp_path: Path) 
     code = f"{NO_DATABASE}import fairmark\nfairmark.Client()"
     told = run(code, tmp_path).stderr.splitlines()[-1]
     assert re.search(r"needs \w+: pip install 'fairmark\[server\]'\. Or name a server by base_url\.$", told)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        (synchronous.Create, asynchronous.AsyncCreate),
-        (synchronous.Graders, asynchronous.AsyncGraders),
-        (synchronous.Client, asynchronous.AsyncClient),
-    ],
-)
-def test_both_clients_have_the_same_calls_with_the_same_words(ours: type, theirs: type) -> None:
-    other_names = {"close": "aclose", "__enter__": "__aenter__", "__exit__": "__aexit__"}
-    public = {name for name in vars(theirs) if not name.startswith("_") or name == "__call__"}
-    assert {
-        other_names.get(name, name) for name in vars(ours) if not name.startswith("_") or name == "__call__"
-    } == public
-    for name in public - {"aclose"}:
-        mine, original = getattr(ours, name), getattr(theirs, name)
-        assert inspect.signature(mine) == inspect.signature(original)
-        assert mine.__doc__ == original.__doc__
-        assert inspect.iscoroutinefunction(original)
-    assert inspect.getdoc(ours) == inspect.getdoc(theirs)

@@ -213,10 +213,3 @@ def test_a_call_that_is_cancelled_ends(strange: FaultServer) -> None:
             await call
 
     asyncio.run(cancel())
-
-
-def test_the_synchronous_client_works_inside_a_running_loop(server: Server, key: str) -> None:
-    async def inside() -> list[str]:
-        return [each.key for each in fairmark.Client(server.url, key).graders.list()]
-
-    assert asyncio.run(inside()) == []

@@ -38,6 +38,7 @@ class Server:
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "FAIRMARK_HOME": str(home),
+            "FAIRMARK_JUDGE_CACHE": "off",  # tokens are counted: whoever asks the same again has to pay again
             "OPENAI_BASE_URL": model_url,
             "OPENAI_API_KEY": "sk-rule-based",
         }

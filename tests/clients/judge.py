@@ -62,12 +62,15 @@ def _score(text: str) -> float:
 
 
 def _label(labels: list[str], body: Mapping[str, Any]) -> str:
-    """By length where lengths are asked for, by mood otherwise."""
+    """By length where lengths are asked for, by what was expected where that is told, by mood otherwise."""
     said = [_text(message["content"]) for message in body["messages"]]
     if "too long" in labels:
         length = len(said[0])
         return "too short" if length < 500 else "too long" if length > 600 else "just right"
     last = said[-1]
+    pair = re.search(r"(?s)Answered: (.*?)\n+Expected: (.*)", last)
+    if pair and "fail" in labels:
+        return "pass" if pair[2].strip().casefold() in pair[1].casefold() else "fail"
     mood = "positive" if "love" in last else "negative" if "hate" in last else "neutral"
     return mood if mood in labels else labels[0]
 

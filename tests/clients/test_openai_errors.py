@@ -41,8 +41,8 @@ BAD = "BadRequestError"
         ("run bad line", "data_source.source.id", "invalid_value", "line 2"),
         ("run unknown file", "data_source.source.id", "file_not_found", "file-no"),
         ("run empty file id", "data_source.source.id", "file_not_found", "no such file"),
-        ("run logs", "data_source.source.type", "unsupported_source", "stored_completions"),
-        ("run responses", "data_source.source.type", "unsupported_source", "responses"),
+        ("run logs", "data_source.source", "no_rows", "no stored chat completion"),
+        ("run responses", "data_source.source", "no_rows", "no stored response"),
         ("run type", "data_source.type", "invalid_value", "dice"),
         ("run no messages", "data_source.input_messages", "missing_required_parameter", "input_messages"),
         (

@@ -143,8 +143,11 @@ def test_the_guides_own_spellings_work(facts: Facts) -> None:
     assert (grader["operation"], grader["name"]) == ("ne", "string_check")
 
 
-def test_the_model_on_this_machine_judges_through_the_server(client: Client) -> None:
+def test_the_model_on_this_machine_judges_and_talks_through_the_server(client: Client) -> None:
     facts = client("openai", "openai_local")
+    assert facts["said"]
+    assert facts["pieces"] > 3
+    assert facts["stored"] == [facts["said"], facts["streamed"]]
     assert facts["errors"] == []
     assert 0.0 <= facts["reward"] <= 1.0
     assert facts["usage"]["total_tokens"] > 0

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import fairmark
 from fairmark.endpoints.addresses import read_allowed
-from fairmark.endpoints.client import Client
+from fairmark.endpoints.client import EndpointClient
 from fairmark.parse import parse
 from fairmark.run import CONTEXT, grade_parts
 from fairmark.work import eventloop
@@ -79,7 +79,7 @@ class Setup:
     def __init__(self, server: FaultServer) -> None:
         self.server = server
         self.netloc = urlsplit(server.url).netloc
-        self.client = Client(read_allowed(self.netloc))
+        self.client = EndpointClient(read_allowed(self.netloc))
 
     def grader(self, **more: Any) -> dict[str, Any]:
         return {"type": "endpoint", "name": "remote", "url": self.server.url, **more}

@@ -13,7 +13,7 @@ import pytest
 
 import fairmark
 from fairmark.endpoints.addresses import read_allowed
-from fairmark.endpoints.client import Client
+from fairmark.endpoints.client import EndpointClient
 from fairmark.parse import parse
 from fairmark.run import CONTEXT, grade_parts
 from fairmark.work import eventloop
@@ -21,6 +21,7 @@ from tests.rewardserver.test_app import EXACT, serving
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".venv-clients" / "adaptive"
+pytestmark = pytest.mark.thorough  # as the other packages of others
 
 
 def command(script: str) -> list[str]:
@@ -53,25 +54,25 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    client = Client(read_allowed("127.0.0.1"))
+def client() -> Iterator[EndpointClient]:
+    client = EndpointClient(read_allowed("127.0.0.1"))
     yield client
     eventloop.run(client.close())
 
 
-def graded(client: Client, url: str, rows: list[tuple[dict[str, Any], str]]) -> list[fairmark.Result]:
+def graded(client: EndpointClient, url: str, rows: list[tuple[dict[str, Any], str]]) -> list[fairmark.Result]:
     spec = parse({"type": "endpoint", "url": url})
     parts = [({"question": "A number?", "metadata": metadata}, sample) for metadata, sample in rows]
     return eventloop.run(grade_parts(spec, parts, replace(CONTEXT, endpoints=client)))
 
 
-def test_their_server_scores_our_rows_and_its_reasons_are_shown(client: Client, url: str) -> None:
+def test_their_server_scores_our_rows_and_its_reasons_are_shown(client: EndpointClient, url: str) -> None:
     results = graded(client, url, [({"minimum": number}, "13") for number in range(200)])
     assert [result.reward for result in results] == [1.0] * 13 + [0.0] * 187
     assert (results[0].printed, results[13].printed) == ("13 exceeds 0", "13 does not exceed 13")
 
 
-def test_a_row_that_their_schema_refuses_fails_alone(client: Client, url: str) -> None:
+def test_a_row_that_their_schema_refuses_fails_alone(client: EndpointClient, url: str) -> None:
     rows: list[tuple[dict[str, Any], str]] = [({"minimum": 1}, "2")] * 10
     rows[3] = ({"minimum": "many"}, "2")
     rows[7] = ({"minimum": 1, "surprise": 2}, "2")
@@ -81,13 +82,13 @@ def test_a_row_that_their_schema_refuses_fails_alone(client: Client, url: str) -
     assert "Extra inputs are not permitted" in str(results[7].error)
 
 
-def test_a_row_that_their_rule_breaks_on_fails_alone(client: Client, url: str) -> None:
+def test_a_row_that_their_rule_breaks_on_fails_alone(client: EndpointClient, url: str) -> None:
     results = graded(client, url, [({"minimum": 1}, text) for text in ("2", "thirteen", "3")])
     assert [result.status for result in results] == ["graded", "error", "graded"]
     assert "500" in str(results[1].error)
 
 
-def test_their_info_is_what_a_probe_tells(client: Client, url: str) -> None:
+def test_their_info_is_what_a_probe_tells(client: EndpointClient, url: str) -> None:
     spec: Any = parse({"type": "endpoint", "url": url})
     assert eventloop.run(client.info(spec.target)) == ("primes", "1.2", "Numbers above a minimum.")
 

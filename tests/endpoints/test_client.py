@@ -12,8 +12,8 @@ import pytest
 import fairmark
 from fairmark.endpoints import Offline, Online, aprobe, probe
 from fairmark.endpoints.addresses import read_allowed
-from fairmark.endpoints.base import Score, Target
-from fairmark.endpoints.client import Client
+from fairmark.endpoints.base import EndpointScore, Target
+from fairmark.endpoints.client import EndpointClient
 from fairmark.errors import GradingFailed
 from fairmark.outbound.limits import Breaker
 from fairmark.parse import parse
@@ -135,7 +135,7 @@ def test_a_server_that_is_down_is_a_failure_of_every_row(setup: Setup) -> None:
     with socket.socket() as bound:  # bound and not listening: nobody answers there
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
-        setup.client = Client(read_allowed("127.0.0.1"))
+        setup.client = EndpointClient(read_allowed("127.0.0.1"))
         results = setup.grade_all(["x"] * 70, url=f"http://127.0.0.1:{port}")
     for result in results:
         assert_failed(result, "cannot connect", "It was asked 4 times.", flag="unresponsive_reward_error")
@@ -286,7 +286,7 @@ def test_redirects_are_not_followed(setup: Setup, status: int) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
 def test_this_machine_is_refused_in_every_spelling(setup: Setup, host: str) -> None:
     port = setup.netloc.rpartition(":")[2]
-    setup.client = Client(read_allowed("10.0.0.0/8, rewards.internal"))
+    setup.client = EndpointClient(read_allowed("10.0.0.0/8, rewards.internal"))
     assert_failed(setup.grade(url=f"http://{host}:{port}"), "is not a public address", "FAIRMARK_ENDPOINT_ALLOW")
     assert setup.server.requests == []
     eventloop.run(setup.client.close())
@@ -314,12 +314,12 @@ class Names:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def scored(names: Names, setup: Setup, client: Client | None = None) -> Score | Exception:
+def scored(names: Names, setup: Setup, client: EndpointClient | None = None) -> EndpointScore | Exception:
     """What comes of one conversation with a server of this name."""
     port = setup.netloc.rpartition(":")[2]
-    asking = client or Client(read_allowed("127.0.0.1"), names)
+    asking = client or EndpointClient(read_allowed("127.0.0.1"), names)
 
-    async def ask() -> Score | Exception:
+    async def ask() -> EndpointScore | Exception:
         target = Target(f"http://rewards.example:{port}", timeout_s=20)
         (outcome,) = await asking.score(target, [Thread([("assistant", "four")], {})])
         await asking.close()
@@ -330,15 +330,15 @@ def scored(names: Names, setup: Setup, client: Client | None = None) -> Score | 
 
 def test_a_name_that_leads_to_an_allowed_address_is_asked_there(setup: Setup) -> None:
     outcome = scored(Names(["127.0.0.1"]), setup)
-    assert isinstance(outcome, Score)
+    assert isinstance(outcome, EndpointScore)
     assert (outcome.reward, outcome.reason) == (4.0, "4 letters")
     assert setup.server.requests[0].headers["host"].startswith("rewards.example:")
 
 
 def test_only_the_addresses_that_were_looked_at_are_connected_to(setup: Setup) -> None:
     names = Names(["127.0.0.1"], ["127.0.0.2"])
-    asking = Client(read_allowed("127.0.0.1"), names)
-    assert isinstance(scored(names, setup, asking), Score)
+    asking = EndpointClient(read_allowed("127.0.0.1"), names)
+    assert isinstance(scored(names, setup, asking), EndpointScore)
     assert names.asked == 1  # looked up and connected in one go: there is no second answer to slip in
     outcome = scored(names, setup, asking)
     assert isinstance(outcome, GradingFailed)
@@ -347,14 +347,14 @@ def test_only_the_addresses_that_were_looked_at_are_connected_to(setup: Setup) -
 
 
 def test_of_several_addresses_only_the_permitted_are_used(setup: Setup) -> None:
-    assert isinstance(scored(Names(["10.0.0.1", "169.254.169.254", "127.0.0.1"]), setup), Score)
+    assert isinstance(scored(Names(["10.0.0.1", "169.254.169.254", "127.0.0.1"]), setup), EndpointScore)
 
 
 def test_a_name_that_leads_nowhere_is_a_failure(setup: Setup) -> None:
     async def none(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
-    asking = Client(read_allowed(""), none)
+    asking = EndpointClient(read_allowed(""), none)
     outcome = scored(Names([]), setup, asking)
     assert "Name or service not known" in str(outcome)
 
@@ -460,7 +460,7 @@ def test_the_public_calls_reach_the_server_from_any_loop(setup: Setup) -> None:
 def test_rows_of_a_context_with_another_way_to_endpoints_go_there() -> None:
     class Fake:
         async def score(self, target: Target, threads: Sequence[Thread]) -> list[Any]:
-            return [Score(float("nan")), Score(2.0, "because")][-len(threads) :]
+            return [EndpointScore(float("nan")), EndpointScore(2.0, "because")][-len(threads) :]
 
     context = replace(CONTEXT, endpoints=Fake())
     spec = parse({"type": "endpoint", "url": "https://rewards.example"})

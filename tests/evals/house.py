@@ -11,7 +11,8 @@ ENDLESS_S = 600.0
 
 
 class House:
-    """The student says what it is told to: `Say 1`. The judge finds everything good, but for what says BAD.
+    """The student says what it is told to: `Say 1`. The judge finds everything good, but for what says BAD, and the
+    critic nothing but what says GOOD.
 
     Whoever is asked of HANG never answers; of BROKEN, with an error.
     """
@@ -28,6 +29,8 @@ class House:
         said = text.removeprefix("Say ")
         if request.body["model"] == "judge":
             said = json.dumps({"steps": [], "result": 0 if "BAD" in text else 1})
+        if request.body["model"] == "critic":
+            said = json.dumps({"steps": [], "result": 1 if "GOOD" in text else 0})
         await Answer(said).play(wire, request)
 
 

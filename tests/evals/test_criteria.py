@@ -257,6 +257,7 @@ def test_a_judges_own_words_stand_where_notebooks_read_them() -> None:
         "model": "judge-2026",
         "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 3},
         "cost": 0.002,
+        "latency": 0.0,
         "error": None,
         "seed": None,
         "temperature": 0.0,
@@ -264,6 +265,25 @@ def test_a_judges_own_words_stand_where_notebooks_read_them() -> None:
         "reasoning_effort": None,
         "max_completions_tokens": 50,
     }
+
+
+def test_of_several_judges_each_tells_its_answer_time_and_cost() -> None:
+    given = criterion(JUDGE)
+    asked = [{"role": "user", "content": "Good?"}]
+    other = [{"role": "user", "content": "Better?"}]
+    judgements = (
+        Judgement("a", asked, output="1", latency_s=0.25, attempts=1, cost=0.001),
+        Judgement("b", asked, failure=GradingFailed("it was down")),
+        Judgement("c", other, output="0", attempts=0),
+    )
+    wire = given.wire(result(given, Grade(0.5, judgements=judgements)))
+    told = [
+        (each["model"], each["output"], each["latency"], each["cost"], each["error"]) for each in wire["judgements"]
+    ]
+    assert told == [("a", "1", 0.25, 0.001, None), ("b", "", 0.0, None, "it was down"), ("c", "0", 0.0, None, None)]
+    assert [each["cached"] for each in wire["judgements"]] == [False, False, True]
+    assert [each.get("input") for each in wire["judgements"]] == [None, None, other]
+    assert given.wire(result(given, Grade(0.5, judgements=judgements[:1])))["judgements"] == []
 
 
 def test_a_judges_failure_stands_in_its_sample() -> None:

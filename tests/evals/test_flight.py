@@ -2,10 +2,10 @@
 
 import asyncio
 
-from fairmark.evals.flight import Flight, Share
+from fairmark.evals.flight import Flight, RunShare
 
 
-async def enter(share: Share, most: int = 1000) -> int:
+async def enter(share: RunShare, most: int = 1000) -> int:
     """How many chunks go in before one has to wait."""
     entered = 0
     while entered < most:
@@ -39,7 +39,7 @@ def test_what_is_given_back_goes_to_the_project_that_has_the_least() -> None:
         assert await enter(late) == 4
         order: list[str] = []
 
-        async def go(name: str, share: Share) -> None:
+        async def go(name: str, share: RunShare) -> None:
             await share.enter()
             order.append(name)
 

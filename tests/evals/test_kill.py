@@ -83,6 +83,7 @@ async def post(store: Store, lives: int) -> Run:
     return await new_run(store, CRITERIA, await new_file(store, lines.encode()), {**SAMPLED, "model": "student"})
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize("kills_wanted", [3, pytest.param(30, marks=pytest.mark.thorough)])
 async def test_a_server_killed_at_any_moment_loses_nothing_and_does_nothing_twice(
     place: Place, models: Models, kills_wanted: int

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.judges.faults import Answer, FaultServer, Raw, Status
-from tests.server.client import EXACT, Server, wait_for
+from tests.server.client import EXACT, VALIDATE, Server, wait_for
 from tests.server.conftest import Start, start
 
 __all__ = ["start"]
@@ -71,6 +71,19 @@ def test_a_mistyped_judge_is_refused_with_the_nearest_names_before_anything_is_a
     assert 'model "judge-minni": openai does not list it' in error["message"]
     assert "Did you mean judge-mini?" in error["message"]
     assert asked(provider) == {"/v1/models"}
+
+
+def test_a_mistyped_judge_is_a_warning_of_validation_and_of_the_registry(server: Server, provider: FaultServer) -> None:
+    grader = {"type": "multi", "graders": {"j": {**JUDGE, "model": "judge-minni"}}, "calculate_output": "j"}
+    checked = server.post(VALIDATE, {"grader": grader})
+    kept = server.post("/v1/graders", {"key": "typo", "grader": grader})
+    assert (checked.status, kept.status) == (200, 201)
+    for answer in (checked, kept):
+        (warning,) = answer.json()["warnings"]
+        assert warning.startswith('$.graders.j.model: model "judge-minni": openai does not list it at ')
+        assert "Did you mean judge-mini?" in warning
+    assert server.post(VALIDATE, {"grader": JUDGE}).json()["warnings"] == []
+    assert [request.path for request in provider.requests] == ["/v1/models"]
 
 
 def test_a_mistyped_model_that_is_to_answer_is_refused_too(server: Server, provider: FaultServer) -> None:

@@ -42,13 +42,6 @@ def inline(*content: Any) -> dict[str, Any]:
         ({"type": "jsonl", "source": {"type": "file_id", "id": "file-x"}}, ".source.id", "file_not_found", "file-x"),
         (inline(), ".source.content", "invalid_value", "an empty list"),
         ({"type": "jsonl", "source": {"type": "file_content"}}, ".source.content", "invalid_value", "null"),
-        ({**SAMPLED, "source": {"type": "stored_completions"}}, ".source.type", "unsupported_source", "no log"),
-        (
-            {**SAMPLED, "type": "responses", "source": {"type": "responses", "model": "m"}},
-            ".source.type",
-            "unsupported_source",
-            "no log",
-        ),
         ({**SAMPLED, "source": ROWS, "model": None}, ".model", "invalid_value", "missing"),
         ({**SAMPLED, "source": ROWS, "model": 5}, ".model", "invalid_value", "a number (5)"),
         ({**SAMPLED, "source": ROWS, "input_messages": None}, ".input_messages", "missing_required_parameter", "item"),
@@ -92,11 +85,12 @@ def inline(*content: Any) -> dict[str, Any]:
         ),
         (sampled(tools=[{"type": "web_search"}]), ".sampling_params.tools[0].type", "unsupported_tool", "web"),
         (
-            sampled("responses", tools=[{"type": "function", "name": "f"}, {"type": "mcp", "server_url": "x"}]),
-            ".sampling_params.tools[1].type",
-            "unsupported_tool",
-            "mcp",
+            sampled("responses", tools=[{"type": "mcp", "server_url": "x"}, {"name": "f"}]),
+            ".sampling_params.tools[1]",
+            "invalid_value",
+            "a type",
         ),
+        (sampled("responses", tools=[{"type": "mcp"}] * 129), ".sampling_params.tools", "invalid_value", "128"),
         (sampled(tools=[5]), ".sampling_params.tools[0]", "invalid_value", "function"),
         (inline({"item": {}}, "x"), ".source.content[1]", "invalid_value", "a string"),
         (inline({"item": {}}, {"item": {}}, None), ".source.content[2]", "invalid_value", "null"),
@@ -173,7 +167,7 @@ def test_the_first_bad_line_of_a_file_is_told_by_its_number(
 def test_a_file_that_was_deleted_is_told_without_its_place_on_disk(tmp_path: Path) -> None:
     file = uploaded(tmp_path, "{}")
     file.path.unlink()
-    with pytest.raises(InvalidSource, match=r"no such file") as refused:
+    with pytest.raises(InvalidSource, match=r"content is not on this server: it was deleted") as refused:
         open_source(BY_ID, file).check()
     assert str(tmp_path) not in str(refused.value)
 

@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any
 
 from fairmark import jsontext
+from fairmark.context import Elsewhere
 from fairmark.evals.criteria import new_criteria
 from fairmark.evals.engine import Engine
 from fairmark.evals.source import find_file, open_source
 from fairmark.judges.base import Judge
 from fairmark.judges.client import Tab
-from fairmark.judges.fake import FakeJudge, Script
+from fairmark.judges.fake import FakeAnswer, FakeJudge, Script
 from fairmark.judges.models import Model
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Run, Store, ids
@@ -33,6 +34,7 @@ SAMPLED = {
     "model": "house/student",
     "input_messages": {"type": "template", "template": [{"role": "user", "content": "Say {{ item.a }}"}]},
 }
+GOOD = FakeAnswer('{"steps": [], "result": 1}')
 COUNTERS = {"pass": 0, "fail": 1, "error": 2, "skip": 3}
 
 
@@ -65,6 +67,12 @@ class Models(FakeJudge):
 
     def asked_of(self, model: str) -> list[str]:
         return [prompt.removeprefix(f"{model}: ") for prompt in self.prompts if prompt.startswith(f"{model}: ")]
+
+
+def student_and_judge(messages: Any) -> FakeAnswer:
+    """The student says what it is told to; the judge finds everything good."""
+    text = messages[0]["content"]
+    return FakeAnswer(text.removeprefix("Say ")) if text.startswith("Say ") else GOOD
 
 
 def python(body: str, name: str = "python", **more: Any) -> dict[str, Any]:
@@ -110,8 +118,10 @@ async def new_file(store: Store, content: bytes, name: str = "rows.jsonl") -> di
 
 
 @asynccontextmanager
-async def working(store: Store, judge: Judge | None = None) -> AsyncIterator[Engine]:
-    engine = Engine(store, judge)
+async def working(
+    store: Store, judge: Judge | None = None, elsewhere: Elsewhere | None = None
+) -> AsyncIterator[Engine]:
+    engine = Engine(store, judge, elsewhere=elsewhere)
     await engine.start()
     try:
         yield engine
@@ -151,6 +161,10 @@ async def items(store: Store, run: Run) -> list[dict[str, Any]]:
         if not page.has_more:
             return found
         after = page.data[-1].id
+
+
+async def has_items(store: Store, run: Run) -> bool:
+    return bool((await store.items.list(run, 1)).data)
 
 
 async def until(condition: Any, within_s: float = 30) -> None:

@@ -8,6 +8,7 @@ import pytest
 import fairmark
 
 DATA = [{"q": "a", "n": 1}]
+
 GRADER = {"type": "string_check", "input": "{{item.q}}", "operation": "eq", "reference": "a"}
 
 
@@ -24,8 +25,8 @@ def mapped(reference: Any) -> dict[str, Any]:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"data": None}, "data: expected a path or a list of objects, found null."),
-    ({"data": {"q": "a"}}, "data: expected a path or a list of objects, found an object."),
+    ({"data": None}, "data: expected a path, a list of objects or a data frame, found null."),
+    ({"data": {"q": "a"}}, "data: expected a path, a list of objects or a data frame, found an object."),
     ({"data": []}, "data: there are no rows in it."),
     ({"data": [{"q": 1}, 5]}, "data: element 2: row: expected an object, found a number (5)."),
     ({"data": [{1: 2}]}, "data: element 1: a column's name is a string, found a number (1)."),
@@ -95,14 +96,6 @@ def test_a_wrong_argument_is_told_before_anything_runs(arguments: dict[str, Any]
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    "reference", ["q", "${q}", "${foo.q}", "${data.}", "${data.q", "$data.q", "${data.q} ", "${data.a b}", "", 5, None]
-)
-def test_only_data_and_target_may_be_referred_to(reference: Any) -> None:
-    with pytest.raises(fairmark.EvaluationFailed, match=r"Use \$\{data\.<column>\} or \$\{target\.<column>\}\.$"):
-        evaluate(evaluators={"e": one}, evaluator_config=mapped(reference))
-
-
 def test_what_belongs_to_azure_is_accepted_and_does_nothing() -> None:
     result = evaluate(
         evaluation_name="mine",
@@ -124,30 +117,3 @@ def test_what_belongs_to_azure_is_accepted_and_does_nothing() -> None:
 def test_an_argument_that_is_nearly_one_of_ours_is_pointed_out(name: str, near: str) -> None:
     with pytest.warns(UserWarning, match=rf"no argument {name}; it is ignored\. Did you mean {near}\?"):
         evaluate(**{name: {}})
-
-
-def test_a_mapping_for_nobody_is_pointed_out() -> None:
-    with pytest.warns(UserWarning, match=r'evaluator_config\["f"\]: there is no such evaluator; it is ignored'):
-        evaluate(evaluator_config={"f": {"column_mapping": {"a": "${data.q}"}}})
-
-
-def test_a_callable_without_a_signature_is_refused() -> None:
-    class Opaque:
-        __signature__ = "none"
-
-        def __call__(self) -> None: ...
-
-    with pytest.raises(fairmark.EvaluationFailed, match=r'evaluators\["e"\]: Python cannot tell its parameters'):
-        evaluate(evaluators={"e": Opaque()})
-
-
-@pytest.mark.parametrize("way", ["itself", "symlink", "hardlink"])
-def test_the_data_is_never_the_output(tmp_path: Path, way: str) -> None:
-    data = tmp_path / "d.jsonl"
-    data.write_text('{"a": 1}\n')
-    out = data if way == "itself" else tmp_path / "other"
-    if way != "itself":
-        out.symlink_to(data) if way == "symlink" else out.hardlink_to(data)
-    with pytest.raises(fairmark.EvaluationFailed, match="this is the file that is read"):
-        fairmark.evaluate(data=data, evaluators={"one": lambda **row: 1.0}, output_path=out)
-    assert data.read_text() == '{"a": 1}\n'

@@ -35,6 +35,8 @@ class Request:
     """On the monotonic clock."""
     connection: int = 0
     """Which of the server's connections it came on, counted from 1."""
+    data: bytes = b""
+    """The body as it came."""
 
 
 class Wire(Protocol):
@@ -312,7 +314,7 @@ class _Connection:
             body = json.loads(data)
         except ValueError:
             body = data
-        return Request(method, path, headers, body, connection=self._number)
+        return Request(method, path, headers, body, connection=self._number, data=data)
 
     async def send(self, data: bytes) -> None:
         self._writer.write(data)

@@ -7,17 +7,17 @@ from typing import Any
 from fairmark.graders.score_model import ScoreShape
 from fairmark.judges.base import Question
 from fairmark.judges.client import Tab
-from fairmark.judges.models import Model, Provider, Registry
+from fairmark.judges.models import Model, ModelRegistry, Provider
 
 PROVIDER = Provider("house", "http://house.example/v1")
 SHAPE = ScoreShape.between(0.0, 1.0)
 Reply = dict[str, Any]
 
 
-def registry(**models: dict[str, Any]) -> Registry:
+def registry(**models: dict[str, Any]) -> ModelRegistry:
     """Models of these names with these fields; `house/…` is any other."""
     entries = {name: Model(name, PROVIDER, name, **given) for name, given in models.items()}
-    return Registry({"house": PROVIDER}, entries, {}, None)
+    return ModelRegistry({"house": PROVIDER}, entries, {}, None)
 
 
 def question(text: str = "How good is it?", model: str = "house/m", **more: Any) -> Question:

@@ -13,7 +13,7 @@ from fairmark.judgement import NO_USAGE, Judgement
 from fairmark.judges.asking import AskingJudge
 from fairmark.judges.base import Budget
 from fairmark.judges.cache import Cache
-from fairmark.judges.models import Provider, Registry
+from fairmark.judges.models import ModelRegistry, Provider
 from tests.judges.scripted import PROVIDER, Sender, chat_reply, question, registry, settle
 
 PRICED = registry(m={"price_in": 10.0, "price_out": 100.0})
@@ -155,6 +155,23 @@ def test_equal_questions_under_way_are_asked_once_and_paid_for_once() -> None:
         assert budget.spent_tokens == 120
 
     asyncio.run(scenario())
+
+
+def test_a_question_whose_answer_comes_in_at_this_very_moment_is_not_asked_again(cache: Cache) -> None:
+    async def scenario() -> None:
+        sender = Sender(at_once=10)
+        judge = AskingJudge(PRICED, sender, cache)
+        first = asyncio.create_task(judge.ask([question(model="m")], None))
+        await settle()
+        sender.release()  # the answer is there, and whoever waits for it has not been woken yet
+        second = asyncio.create_task(asyncio.wait_for(judge.ask([question(model="m")], None), FOREVER))
+        (mine,) = judgements(await judge.ask([question(model="m")], None))
+        assert mine.usage == NO_USAGE
+        for answers in await asyncio.gather(first, second):
+            assert judgements(answers)[0].value["result"] == 0.5
+        assert len(sender.bodies) == 1
+
+    asyncio.run(asyncio.wait_for(scenario(), FOREVER))
 
 
 def test_who_is_cancelled_leaves_the_question_to_the_next_who_waits_for_it() -> None:
@@ -345,7 +362,7 @@ def test_a_budget_in_dollars_needs_a_price() -> None:
 
 def test_an_embedded_model_needs_no_price() -> None:
     async def scenario() -> None:
-        local = Registry({"local": Provider("local", "", "local"), "house": PROVIDER}, {}, {}, None)
+        local = ModelRegistry({"local": Provider("local", "", "local"), "house": PROVIDER}, {}, {}, None)
         judge = AskingJudge(local, Sender(), off())
         (judgement,) = judgements(await judge.ask([question(model="local/x")], Budget(dollars=1)))
         assert judgement.failure is None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fairmark.judges.client import Client, Tab
+from fairmark.judges.client import JudgeClient, Tab
 from fairmark.judges.models import Model, Provider
 from fairmark.settings import Settings
 from tests.judges.scripted import chat_reply
@@ -199,7 +199,7 @@ def test_a_question_that_is_cancelled_in_any_queue_gives_all_its_places_back(ser
         raise AssertionError(name)
 
     async def scenario() -> None:
-        client = Client(Settings(judge_concurrency=2), never)
+        client = JudgeClient(Settings(judge_concurrency=2), never)
         provider = Provider("house", server.url)
         first, second = (Model(name, provider, name) for name in ("first", "second"))
         server.held = asyncio.Event()

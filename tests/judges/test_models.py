@@ -12,10 +12,10 @@ from fairmark.errors import InvalidSettings, UnknownModel
 from fairmark.judgement import Usage
 from fairmark.judges import models
 from fairmark.judges.local import WARNING
-from fairmark.judges.models import AZURE_VERSION, OPENAI_URL, Model, Registry, read_registry
+from fairmark.judges.models import AZURE_VERSION, OPENAI_URL, Model, ModelRegistry, read_registry
 from fairmark.settings import Settings
 
-Read = Callable[..., Registry]
+Read = Callable[..., ModelRegistry]
 KEY = "sk-very-secret-0123456789"
 VLLM = '[providers.vllm]\nbase_url = "http://127.0.0.1:8000/v1"\n'
 
@@ -24,7 +24,7 @@ VLLM = '[providers.vllm]\nbase_url = "http://127.0.0.1:8000/v1"\n'
 def read(tmp_path: Path) -> Read:
     """The registry out of a file with this text and an environment of these variables."""
 
-    def registry(text: str = "", **environment: str) -> Registry:
+    def registry(text: str = "", **environment: str) -> ModelRegistry:
         file = tmp_path / "fairmark.toml"
         file.write_text(text)
         return read_registry(file, environment)

@@ -8,7 +8,7 @@ import pytest
 
 from fairmark.errors import Unanswered
 from fairmark.judges import offers as offers_module
-from fairmark.judges.models import Model, Provider, Registry
+from fairmark.judges.models import Model, ModelRegistry, Provider
 from fairmark.judges.offers import Offers, has
 from fairmark.outbound.client import Terms
 from tests.judges.faults import Behaviour, Cut, FaultServer, Raw, Slow, Status
@@ -65,7 +65,7 @@ def test_the_environments_provider_gives_plain_names_and_others_theirs_before_th
 
     async def scenario() -> dict[str, str]:
         offers = Offers()
-        names = await offers.names(Registry(providers, {}, {}, default))
+        names = await offers.names(ModelRegistry(providers, {}, {}, default))
         await offers.close()
         return names
 
@@ -109,7 +109,7 @@ def test_a_mistyped_name_is_in_no_list(name: str, listed: list[str]) -> None:
     assert not has(listed, name)
 
 
-def unlisted(registry: Registry, *names: str) -> dict[str, str]:
+def unlisted(registry: ModelRegistry, *names: str) -> dict[str, str]:
     async def scenario() -> dict[str, str]:
         offers = Offers()
         try:
@@ -127,7 +127,7 @@ def test_names_are_looked_up_where_nothing_else_says_that_there_is_such_a_model(
     mine = Model("mine", house, "in no list")
     providers = {provider.name: provider for provider in (default, house, azure)}
     aliases = {"good": "gpt-x", "bad": "gpt-xz", "own": "mine"}
-    registry = Registry(providers, {"mine": mine}, aliases, default)
+    registry = ModelRegistry(providers, {"mine": mine}, aliases, default)
     assert unlisted(registry, "gpt-x", "house/gpt-x", "org/y", "ft:gpt-x:me", "mine", "good", "own", "azure/any") == {}
     wrong = unlisted(registry, "gpt-xy", "house/gpt-xy", "bad")
     assert wrong["gpt-xy"] == (
@@ -143,7 +143,7 @@ def test_names_are_looked_up_where_nothing_else_says_that_there_is_such_a_model(
 def test_who_tells_no_list_is_believed_to_have_every_model(server: FaultServer, fault: Behaviour) -> None:
     server.always(fault, "/models")
     house = Provider("house", f"{server.url}/v1")
-    assert unlisted(Registry({"house": house}, {}, {}, house), "anything") == {}
+    assert unlisted(ModelRegistry({"house": house}, {}, {}, house), "anything") == {}
     assert server.requests
 
 
@@ -153,4 +153,4 @@ def test_a_list_that_does_not_come_in_time_refuses_nothing(
     monkeypatch.setattr(offers_module, "TERMS", Terms(attempts=1, attempt_s=0.05, deadline_s=0.05, most_bytes=1000))
     server.always(Slow(60), "/models")
     house = Provider("house", f"{server.url}/v1")
-    assert unlisted(Registry({"house": house}, {}, {}, house), "anything") == {}
+    assert unlisted(ModelRegistry({"house": house}, {}, {}, house), "anything") == {}

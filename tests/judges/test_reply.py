@@ -15,6 +15,7 @@ from fairmark.judges.fake import FakeAnswer, FakeJudge
 from fairmark.judges.reply import LOOKED_AT, Said, read_plain
 from fairmark.result import Result
 from fairmark.run import grade
+from tests.thoroughness import share
 
 SCORE = ScoreShape.between(0, 1)
 LABEL = LabelShape.among(["good", "bad"])
@@ -260,7 +261,7 @@ PIECES = st.sampled_from(
 TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=share(300))
 @given(TEXTS, st.lists(TEXTS, max_size=3), st.sampled_from([SCORE, LABEL]))
 def test_any_text_is_a_verdict_or_not_an_answer(text: str, quoted: list[str], shape: Any) -> None:
     try:
@@ -270,7 +271,7 @@ def test_any_text_is_a_verdict_or_not_an_answer(text: str, quoted: list[str], sh
     assert shape.read(verdict) == verdict
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=share(300))
 @given(TEXTS, TEXTS)
 def test_a_text_that_says_nothing_but_the_row_gives_no_json_verdict(before: str, sample: str) -> None:
     quoted = f'{before} {{"result": 1}} {sample}'

@@ -12,8 +12,10 @@ from nltk.translate.gleu_score import sentence_gleu
 from rapidfuzz import fuzz
 from rouge_score.rouge_scorer import RougeScorer
 
+from tests.thoroughness import share
+
 # The same examples every time, however slow the machine.
-thorough = settings(derandomize=True, deadline=None, max_examples=400)
+thorough = settings(derandomize=True, deadline=None, max_examples=share(400))
 
 
 @cache

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 from fairmark.metrics.international import patterns, split_international
 from tests.metrics.oracles import foreign_texts, international, texts, thorough
+from tests.thoroughness import share
 
 
 def reference_words(text: str) -> list[str]:
@@ -29,7 +30,7 @@ def test_text_is_cut_into_these_words(text: str, expected: list[str]) -> None:
     assert split_international(text) == expected == reference_words(text)
 
 
-@settings(thorough, max_examples=1000)
+@settings(thorough, max_examples=share(1000))
 @given(foreign_texts | texts)
 def test_the_words_are_those_of_the_reference(text: str) -> None:
     assert split_international(text) == reference_words(text)

@@ -5,6 +5,7 @@ from nltk.stem import PorterStemmer
 
 from fairmark.metrics.porter import stem
 from tests.metrics.lexicon import irregular_forms, lemmas
+from tests.thoroughness import share
 
 reference = PorterStemmer().stem
 
@@ -54,18 +55,20 @@ def test_odd_characters_are_consonants_and_each_y_is_judged_by_the_letter_before
     assert stem(word) == reference(word)
 
 
+@pytest.mark.thorough
 def test_every_word_of_wordnet_has_the_stem_the_reference_gives_it() -> None:
-    words = [*lemmas()[::2], *irregular_forms()]
+    every = len(lemmas()) // share(len(lemmas()) // 2)
+    words = [*lemmas()[::every], *irregular_forms()]
     assert [word for word in words if stem(word) != reference(word)] == []
 
 
-@settings(derandomize=True, deadline=None, max_examples=1500)
+@settings(derandomize=True, deadline=None, max_examples=share(1500))
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 def test_stems_of_invented_words_are_those_of_the_reference(word: str) -> None:
     assert stem(word) == reference(word)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=share(300))
 @given(st.text(max_size=12))
 def test_stems_of_any_text_are_those_of_the_reference(word: str) -> None:
     assert stem(word) == reference(word)

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 
 from fairmark.metrics.punkt import model, sentences
 from tests.metrics.oracles import ascii_texts, reference_sentences, thorough
+from tests.thoroughness import share
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_text_is_cut_into_these_sentences(text: str, expected: list[str]) -> Non
     assert sentences(text) == expected == reference_sentences(text)
 
 
-@settings(thorough, max_examples=1200)
+@settings(thorough, max_examples=share(1200))
 @given(ascii_texts)
 def test_the_sentences_are_those_of_the_reference(text: str) -> None:
     assert sentences(text) == reference_sentences(text)

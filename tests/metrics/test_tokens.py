@@ -10,9 +10,10 @@ from hypothesis import given, settings
 
 from fairmark.metrics.tokens import tokenize
 from tests.metrics.oracles import reference_tokens, texts, thorough
+from tests.thoroughness import share
 
 
-@settings(thorough, max_examples=1500)
+@settings(thorough, max_examples=share(1500))
 @given(texts)
 def test_the_tokens_are_those_of_the_reference(text: str) -> None:
     expected = reference_tokens(text)

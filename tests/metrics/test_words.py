@@ -4,6 +4,7 @@ from nltk.tokenize import NLTKWordTokenizer
 
 from fairmark.metrics.words import apply_rules, split_words
 from tests.metrics.oracles import ascii_texts, thorough
+from tests.thoroughness import share
 
 
 def reference_words(sentence: str) -> list[str]:
@@ -32,7 +33,7 @@ def test_a_sentence_is_cut_into_these_words(sentence: str, expected: list[str]) 
     assert split_words(sentence) == expected == reference_words(sentence)
 
 
-@settings(thorough, max_examples=1200)
+@settings(thorough, max_examples=share(1200))
 @given(ascii_texts.map(str.rstrip))
 def test_the_words_are_those_of_the_reference(sentence: str) -> None:
     expected = reference_words(sentence)

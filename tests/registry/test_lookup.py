@@ -10,7 +10,7 @@ from fairmark.errors import InvalidGrader
 from fairmark.parse import parse
 from fairmark.references import Registered, Wanted
 from fairmark.registry import lookup as registries
-from fairmark.registry.lookup import Answer, Memory, Registry, itself
+from fairmark.registry.lookup import Memory, Registry, RememberedAnswer, itself
 from fairmark.spec import GraderSpec
 from tests.test_references import EXACT, REFERENCE, multi
 
@@ -263,7 +263,7 @@ def test_the_oldest_answers_make_room_for_new_ones(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(registries, "REMEMBERED_AT_MOST", 3)
     memory = Memory(clock)
     for key in ("a", "b", "c", "a", "d"):
-        memory.put(key, Answer(key, clock()))
+        memory.put(key, RememberedAnswer(key, clock()))
     assert [key for key in "abcd" if memory.get(key) is not None] == ["a", "c", "d"]
 
 

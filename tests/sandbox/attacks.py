@@ -829,7 +829,7 @@ ENDLESS = _family(
     ("a lock nobody opens", _body("lock = threading.Lock()\nlock.acquire()\nlock.acquire()"), TIMEOUT),
     ("a wait for the service's next word", _body("os.read(3, 1)\nreturn 1.0"), TIMEOUT),
     ("a reply that never ends", _body("say(b'', length=1000)\nreturn 1.0"), TIMEOUT),
-    ("a reply a byte at a time", _body("while True:\n    os.write(3, b'\\0')\n    time.sleep(1.5)"), TIMEOUT),
+    ("a reply a byte at a time", _body("while True:\n    os.write(3, b'\\0')\n    time.sleep(2.4)"), TIMEOUT),
 )
 
 FORGERIES = _family(

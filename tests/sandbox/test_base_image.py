@@ -21,7 +21,7 @@ def grade(sample, item) -> float:
     ) / 100.0
 """
 USES_EACH = """
-import ast, numpy, rapidfuzz, deepdiff, jsonschema, pydantic, yaml, nltk, sqlparse
+import ast, numpy, rapidfuzz, deepdiff, jsonschema, pydantic, yaml, nltk, sqlparse, sympy
 
 class Answer(pydantic.BaseModel):
     total: int
@@ -31,6 +31,7 @@ def grade(sample, item):
     assert not deepdiff.DeepDiff(yaml.safe_load(sample["output_text"]), Answer(**item).model_dump())
     assert sqlparse.format("select 1", keyword_case="upper") == "SELECT 1"
     assert nltk.edit_distance("ab", "ac") == 1
+    assert sympy.sqrt(8) == 2 * sympy.sqrt(2)
     return numpy.float64(numpy.linalg.norm([3, 4]))
 """
 

@@ -11,10 +11,11 @@ from fairmark.registry.functions import check_function
 from tests.server.client import Server, wait_for
 from tests.server.conftest import Start, start
 from tests.server.test_gate import make_key
+from tests.thoroughness import share
 
 __all__ = ["start"]
 
-CHECKS = 200
+CHECKS = share(200)
 MORE_MB = 30
 
 
@@ -45,7 +46,7 @@ def memory_mb(pid: int) -> float:
 
 
 def stays_small(pid: int, check: Callable[[int], None]) -> None:
-    """After the first few checks, whatever one needs is there; two hundred more add nothing to it."""
+    """After the first few checks, whatever one needs is there; many more add nothing to it."""
     for number in range(5):
         check(number)
     processes, open_files, memory = descendants(pid), descriptors(pid), memory_mb(pid)

@@ -104,7 +104,7 @@ def grade(sample, item):
 
     async def main() -> list[Found]:
         async with opened() as pool:
-            wanted = program(source, limits=replace(LIMITS, wall_s=0.25))
+            wanted = program(source, limits=replace(LIMITS, wall_s=1))
             rows: list[Sequence[Any]] = [({}, {"n": n, "do": do}) for n, do in enumerate(doings)]
             return [(outcome.failure, outcome.reward) for outcome in await pool.run(wanted, rows)]
 

@@ -6,32 +6,20 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import sys
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fairmark
-from fairmark.sandbox import bubblewrap
 from fairmark.sandbox import pool as pools
-from fairmark.sandbox.base import Outcome, Program
-from fairmark.sandbox.zygotes import Zygote
+from fairmark.sandbox.base import Outcome
 from tests.sandbox.pools import children, grade, is_running, opened, program, rewards, runners_of, until, zygote_of
+from tests.sandbox.sources import COUNTS, ENDLESS, GOOD, spec
 from tests.sandbox.users import CHECKOUT, USERS, User, environment, home_of, run_as
 
-GOOD = "def grade(sample, item):\n    return 0.5\n"
-COUNTS = "n = 0\ndef grade(sample, item):\n    global n\n    n += 1\n    return n\n"
-ENDLESS = "def grade(sample, item):\n    while item:\n        pass\n    return 0.5\n"
 AT_ONCE = 4
-
-
-def spec(source: str) -> dict[str, str]:
-    return {"type": "python", "name": "grader", "source": source}
 
 
 def descriptors() -> int:
@@ -41,40 +29,6 @@ def descriptors() -> int:
 def resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
-
-
-def test_a_killed_zygote_fails_the_grade_that_runs_and_no_other() -> None:
-    async def run() -> None:
-        async with opened() as pool:
-            assert await rewards(pool, program(GOOD), {}) == [0.5]
-            running = asyncio.create_task(grade(pool, program(ENDLESS), {"loop": True}))
-            killed = await zygote_of(pool)
-            await until(lambda: len(children(killed)) == 2)
-            await asyncio.sleep(0.1)
-            os.kill(killed, signal.SIGKILL)
-            (outcome,) = await running
-            assert (outcome.reward, outcome.failure) == (0.0, "died")
-            await until(lambda: not is_running(killed))
-            await asyncio.sleep(0.1)
-            assert await rewards(pool, program(GOOD), {}) == [0.5]
-            assert await zygote_of(pool) != killed
-
-    asyncio.run(run())
-
-
-def test_a_killed_bubblewrap_is_replaced_and_what_was_inside_ends() -> None:
-    async def run() -> None:
-        async with opened() as pool:
-            assert await rewards(pool, program(GOOD), {}) == [0.5]
-            zygote = await zygote_of(pool)
-            inside = [zygote, *children(zygote)]
-            parent = int(Path(f"/proc/{zygote}/stat").read_text().rpartition(")")[2].split()[1])
-            os.kill(parent, signal.SIGKILL)
-            await until(lambda: not is_running(parent))
-            assert await rewards(pool, program(COUNTS), {}) == [1.0]
-            await until(lambda: not any(map(is_running, inside)))
-
-    asyncio.run(run())
 
 
 def test_a_killed_runner_fails_its_grade_and_leaves_its_siblings_alone() -> None:
@@ -141,31 +95,6 @@ def test_nothing_outlives_the_service_however_it_ends(do: str, then: str, user: 
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-FORKS = """
-import os, sys
-import fairmark
-counter = {"type": "python", "name": "g", "source": %r}
-before = fairmark.grade(counter).reward
-child = os.fork()
-if child == 0:
-    rewards = [fairmark.grade(counter).reward for _ in range(2)]
-    sys.exit(0 if rewards == [1.0, 2.0] else 1)
-status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print([status, before, fairmark.grade(counter).reward])
-"""
-
-
-def test_a_forked_child_has_runners_of_its_own_and_leaves_its_parents_alone(tmp_path: Path) -> None:
-    done = run_as(
-        # From 3.12 on Python warns of forks beside threads, rightly; this is about what happens then.
-        USERS[0],
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS % COUNTS],
-        "",
-        environment(tmp_path),
-    )
-    assert (done.stdout, done.stderr) == ("[0, 1.0, 2.0]\n", "")
-
-
 def test_two_hundred_graders_leave_a_bounded_number_of_processes_and_descriptors_and_little_memory() -> None:
     async def run() -> None:
         async with opened(AT_ONCE) as pool:
@@ -180,48 +109,6 @@ def test_two_hundred_graders_leave_a_bounded_number_of_processes_and_descriptors
             # A channel and a handle each.
             assert descriptors() - before <= 2 * pools.MAX_IDLE_RUNNERS
             assert resident_mb() - memory < 16
-
-    asyncio.run(run())
-
-
-def test_different_profiles_leave_a_bounded_number_of_zygotes() -> None:
-    async def run() -> None:
-        async with opened() as pool:
-            backend = pool._backend
-            assert isinstance(backend, bubblewrap.Bubblewrap)
-            for package in ("json", "csv", "html", "wave", "bz2", "lzma", "zlib", "gzip"):
-                wanted = replace(program(GOOD), packages=frozenset({package}))
-                assert await rewards(pool, wanted, {}) == [0.5]
-                assert len(backend._zygotes) <= bubblewrap.MAX_ZYGOTES
-
-    asyncio.run(run())
-
-
-def test_a_zygote_that_forks_for_somebody_is_not_stopped_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy: list[bool] = []
-    order = Zygote._order
-
-    async def watched(zygote: Zygote, wanted: Program) -> tuple[socket.socket, int]:
-        busy.append(zygote.is_busy)
-        return await order(zygote, wanted)
-
-    async def run() -> None:
-        async with opened() as pool:
-            assert await rewards(pool, program(GOOD), {}) == [0.5]
-
-    monkeypatch.setattr(Zygote, "_order", watched)
-    asyncio.run(run())
-    assert busy == [True, True]  # for the probe, and for the program
-
-
-def test_closing_while_the_first_zygote_starts_leaves_no_process() -> None:
-    async def run() -> None:
-        before = set(children(os.getpid()))
-        async with opened() as pool:
-            waiting = asyncio.create_task(grade(pool, program(GOOD)))
-            await until(lambda: set(children(os.getpid())) > before)
-        await asyncio.gather(waiting, return_exceptions=True)
-        await until(lambda: set(children(os.getpid())) <= before)
 
     asyncio.run(run())
 
@@ -286,39 +173,6 @@ def test_grades_cancelled_at_any_moment_leave_nothing_running() -> None:
             assert await rewards(pool, program(GOOD), {}) == [0.5]
 
     asyncio.run(run())
-
-
-def test_an_agrade_that_is_cancelled_frees_its_place_for_others() -> None:
-    async def run() -> float:
-        for _ in range(2 * (os.cpu_count() or 1) + 1):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(fairmark.agrade(spec(ENDLESS), item={"loop": True}), 0.2)
-        return (await asyncio.wait_for(fairmark.agrade(spec(GOOD)), 10)).reward
-
-    assert asyncio.run(run()) == 0.5
-
-
-def test_several_event_loops_one_after_the_other_share_the_sandbox() -> None:
-    source = f"# several loops\n{COUNTS}"
-    counted = [asyncio.run(fairmark.agrade(spec(source))).reward for _ in range(3)]
-    assert counted == [1.0, 2.0, 3.0]
-
-
-def test_several_threads_may_grade_at_once() -> None:
-    def work(number: int) -> None:
-        source = f"def grade(sample, item):\n    return item['n'] + {number}\n"
-        found.extend((number, n, fairmark.grade(spec(source), item={"n": n}).reward) for n in range(10))
-
-    def start(target: Callable[[int], None], number: int) -> threading.Thread:
-        thread = threading.Thread(target=target, args=(number,))
-        thread.start()
-        return thread
-
-    found: list[tuple[int, int, float]] = []
-    for thread in [start(work, number) for number in range(8)]:
-        thread.join()
-    assert len(found) == 80
-    assert [row for row in found if row[0] + row[1] != row[2]] == []
 
 
 def test_closing_ends_everything_even_what_runs() -> None:

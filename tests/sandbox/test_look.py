@@ -65,6 +65,7 @@ def test_remarks_on_style_refuse_nothing() -> None:
     look.check(HEAD + 'a = "\\d"\nassert (a, "b")\na is 1\n')
 
 
+@pytest.mark.thorough
 def test_no_source_takes_the_compiler_long_or_much_memory() -> None:
     """Each of these is a bomb for one who compiles it as it stands, or may be: in a process that may only be small."""
     nested = "".join(f"{' ' * d}try:\n{' ' * d} a\n{' ' * d}finally:\n" for d in range(19)) + " " * 19 + "b\n"

@@ -106,3 +106,33 @@ def test_all_rows_of_a_call_count_together_and_another_call_tries_again(monkeypa
             assert [result.reward for result in again] == [0.5]
 
     asyncio.run(scenario())
+
+
+def test_before_a_deadline_a_row_first_gets_little_and_then_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairmark.sandbox.patience.time.monotonic", lambda: 1000.0)
+    streak = Streak(120.0, until=1300.0)
+    whole = 120.0
+    assert streak.first_limit(0.0) == 5.0
+    assert streak.first_limit(0.001) == 0.5
+    assert streak.first_limit(0.1) == 5.0
+    assert streak.first_limit(1000.0) == 15.0
+    assert streak.last_limit(rows=100, at_once=4) == 6.0
+    assert streak.last_limit(rows=1, at_once=4) == min(whole, 600.0)
+    assert not streak.is_whole(5.0)
+    without = Streak(120.0)
+    assert without.first_limit(0.001) == without.last_limit(100, 4) == whole
+
+
+def test_the_second_turns_begin_when_all_rows_of_the_call_had_their_first() -> None:
+    async def look() -> None:
+        streak = Streak(120.0, until=1e12)
+        streak.wait_for_turns(2)
+        waiting = asyncio.create_task(streak.until_all_had_a_turn())
+        streak.wait_for_turns(-1)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        streak.wait_for_turns(-1)
+        await waiting
+        assert streak.all_had_a_turn
+
+    asyncio.run(look())

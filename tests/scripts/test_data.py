@@ -48,6 +48,7 @@ def test_a_failing_download_names_the_command_and_its_complaint(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", command.BUILDERS)
+@pytest.mark.thorough
 def test_packaged_tables_hold_what_their_sources_give(name: str, tmp_path: Path) -> None:
     missing = [file for source in sources.SOURCES for file in sources.differing(source, sources.CACHE / source.name)]
     assert missing == [], "Get the sources: python -m scripts.data oracle"

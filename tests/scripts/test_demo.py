@@ -34,6 +34,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
 
+@pytest.mark.thorough
 def test_the_demo_grades_the_example_by_real_graders_on_a_server_of_its_own() -> None:
     """The port it would like is another program's, as is the proxy that the environment names."""
     Stranger.asked = []
@@ -54,12 +55,39 @@ def test_the_demo_grades_the_example_by_real_graders_on_a_server_of_its_own() ->
             stranger.shutdown()
     assert Stranger.asked == []
     assert f"127.0.0.1:{port}: address already in use. The demo takes a free port instead.\n" in done.stdout
-    assert "The run completed." in done.stdout
+    assert "The first run: the run completed." in done.stdout
+    assert "Another prompt: the run completed." in done.stdout
     assert "exact      passed   2   failed   1   errors   0" in done.stdout
+    assert "exact      passed   3   failed   0   errors   0" in done.stdout
     assert "smollm2 was asked 3 times" in done.stdout
     base = done.stdout.partition("Fairmark serves on ")[2].partition("\n")[0]
     assert base != f"http://127.0.0.1:{port}"
     assert f"The report:   {base}/evals/eval_" in done.stdout
+    assert f"Compared:     {base}/evals/eval_" in done.stdout
+    # The page's address comes before anything is graded.
+    assert done.stdout.index(f"The page:     {base}/evals/eval_") < done.stdout.index("The first run: 3 rows")
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "expected"),
+    [
+        (True, {"DISPLAY": ":0"}, True),
+        (True, {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        (True, {}, False),
+        (True, {"DISPLAY": ":0", "CI": "true"}, False),
+        (False, {"DISPLAY": ":0"}, False),
+    ],
+)
+def test_a_browser_is_opened_only_where_somebody_sees_it(
+    terminal: bool, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CI", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    assert demo.has_browser() is expected
 
 
 def test_a_port_that_is_free_is_taken() -> None:

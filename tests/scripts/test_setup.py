@@ -59,8 +59,8 @@ def test_the_demo_brings_along_nothing_that_only_tests_and_lint_need() -> None:
     [
         ("demo", ["venv", "run"]),
         ("lint", ["venv", "lint"]),
-        ("test", ["venv", "run", "test"]),
-        ("setup", ["venv", "run", "lint", "test"]),
+        ("test", ["venv", "run", "image", "test"]),
+        ("setup", ["venv", "run", "image", "lint", "test"]),
     ],
 )
 def test_a_target_runs_the_stages_that_it_uses(target: str, stages: list[str]) -> None:
@@ -79,4 +79,4 @@ def test_only_the_stage_of_the_tests_installs_a_compiler_and_a_browser() -> None
 
 def test_an_unknown_stage_is_refused_with_those_there_are() -> None:
     done = subprocess.run(["bash", "scripts/setup.sh", "tset"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "setup.sh STAGE: one of venv, run, lint, test\n")
+    assert (done.returncode, done.stderr) == (2, "setup.sh STAGE: one of venv, run, image, lint, test\n")

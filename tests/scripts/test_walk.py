@@ -4,7 +4,7 @@ import asyncio
 
 from scripts.walk import BODIES, walk_a_grade, walk_a_request
 
-MOST_FILES = 12
+MOST_FILES = 10
 """On the way of a request that the server knows already. Fewer are welcome; then this number goes down."""
 
 

@@ -12,6 +12,7 @@ from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidGrader, SampleNotJson, VariableMissing
 from fairmark.row import NO_SAMPLE, make_row
 from fairmark.text.template import Template
+from tests.thoroughness import share
 
 TOOLS = [{"id": "1", "type": "function", "function": {"name": "quote", "arguments": '{"symbols": ["A", "B"], "n": 2}'}}]
 ITEM = {
@@ -187,7 +188,7 @@ json_values = st.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=share(300), deadline=None)
 @given(value=json_values, before=st.text(alphabet="ab{} .[]\"'"), after=st.text(alphabet="ab{} .[]\"'"))
 def test_any_value_renders_as_itself_or_as_json_between_its_neighbours(value: Any, before: str, after: str) -> None:
     before, after = before.replace("{{", "").rstrip("{"), after.replace("}}", "").lstrip("}")
@@ -196,7 +197,7 @@ def test_any_value_renders_as_itself_or_as_json_between_its_neighbours(value: An
     assert text == before + expected + after
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=share(300), deadline=None)
 @given(
     keys=st.lists(st.text(alphabet=st.characters(exclude_characters="\"'{}")), min_size=1, max_size=4), leaf=st.text()
 )
@@ -208,7 +209,7 @@ def test_any_key_can_be_reached_in_brackets(keys: list[str], leaf: str) -> None:
     assert Template("{{item" + path + "}}").render(make_row(item, "")) == leaf
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=share(500), deadline=None)
 @given(st.text(alphabet="{}item.sample[]\"'0 |"))
 def test_any_text_compiles_or_is_refused_and_text_without_variables_is_kept(source: str) -> None:
     try:
@@ -257,7 +258,12 @@ NA, NAT = type("NAType", (Missing,), {})(), type("NaTType", (Missing,), {})()
         (numpy.int64(3), "3"),
         (numpy.float32(0.5), "0.5"),
         (numpy.float64(0.25), "0.25"),
+        (numpy.longdouble("1.5"), "1.5"),
+        (numpy.array([1.5], dtype=numpy.longdouble), "[1.5]"),
+        (numpy.longdouble("nan"), "null"),
         (numpy.bool_(True), "true"),
+        (numpy.ma.masked, "null"),
+        (numpy.datetime64("NaT"), "null"),
         (numpy.str_("x"), "x"),
         (numpy.array([1, 2]), "[1, 2]"),
         (numpy.array([[1.5], [float("nan")]]), "[[1.5], [null]]"),

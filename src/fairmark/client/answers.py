@@ -14,6 +14,7 @@ from fairmark.errors import (
     InvalidData,
     InvalidGrader,
     InvalidKey,
+    LeaseLost,
     LockedGrader,
     Problem,
     ServerFailed,
@@ -26,7 +27,10 @@ _BY_CODE: dict[str, type[FairmarkError]] = {
     "duplicate_key": DuplicateKey,
     "version_conflict": VersionConflict,
     "locked": LockedGrader,
+    "lease_lost": LeaseLost,
     "not_custom": InvalidData,
+    "no_labels": InvalidData,
+    "several_subjects": InvalidData,
 }
 
 
@@ -65,32 +69,32 @@ def _refusal(place: str, status: int, error: Mapping[str, Any], body: Mapping[st
 
 
 def _checks(body: Mapping[str, Any]) -> list[Check]:
-    given = body.get("checks")
+    checks = body.get("checks")
     return [
-        Check(str(each.get("name")), each.get("passed") is True, str(each.get("message")))
-        for each in (given if isinstance(given, list) else [])
-        if isinstance(each, dict)
+        Check(str(check.get("name")), check.get("passed") is True, str(check.get("message")))
+        for check in (checks if isinstance(checks, list) else [])
+        if isinstance(check, dict)
     ]
 
 
 def _problems(body: Mapping[str, Any], code: Any) -> list[Problem]:
     """The envelope names the first one's code, and the other problems tell none."""
-    given = body.get("problems")
+    entries = body.get("problems")
     problems = [
-        Problem(_path(each.get("path")), str(each.get("message")))
-        for each in (given if isinstance(given, list) else [])
-        if isinstance(each, dict)
+        Problem(_path(problem.get("path")), str(problem.get("message")))
+        for problem in (entries if isinstance(entries, list) else [])
+        if isinstance(problem, dict)
     ]
     if problems and isinstance(code, str):
         problems[0] = problems[0]._replace(code=code)
     return problems
 
 
-def _path(given: Any) -> str:
+def _path(path: Any) -> str:
     """From where it stands in a request to where it stands in the grader, or in the pack."""
-    place = re.sub(r"^grader(?=[.\[]|$)", "$", str(given or "grader"))
+    place = re.sub(r"^grader(?=[.\[]|$)", "$", str(path or "grader"))
     return place if place.startswith("$") else f"$.{place}"
 
 
-def _texts(given: Any) -> list[str]:
-    return [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+def _texts(values: Any) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []

@@ -72,9 +72,9 @@ class _Door:
             raise InvalidData("this client is closed. Make another one.")
         return self._backend
 
-    def project(self, given: str | None) -> str | None:
-        _check_project(given)
-        return self._project if given is None else given
+    def project(self, project: str | None) -> str | None:
+        _check_project(project)
+        return self._project if project is None else project
 
     def close(self) -> None:
         self._backend = None
@@ -99,10 +99,10 @@ class AsyncCreate:
 
         Raises ValueError with what is wrong with it, or DuplicateKey.
         """
-        given = plain(grader)
+        fields = plain(grader)
         _check_text("name", name)
         _check_text("description", description)
-        made = self._door.backend.create(self._door.project(project), key, given, name, description)
+        made = self._door.backend.create(self._door.project(project), key, fields, name, description)
         return read(RegisteredGrader, await on_own_loop(made))
 
     async def function(
@@ -144,8 +144,8 @@ class AsyncCreate:
             "user_template": user_template,
             "template_variables": template_variables,
         }
-        given = {field: value for field, value in optional.items() if value is not None}
-        grader = {"type": "binary_judge", "criteria": criteria, "model": judge_model, **given}
+        options = {field: value for field, value in optional.items() if value is not None}
+        grader = {"type": "binary_judge", "criteria": criteria, "model": judge_model, **options}
         return await self(key=key, grader=grader, name=name, project=project)
 
     async def prebuilt_judge(
@@ -159,8 +159,8 @@ class AsyncCreate:
     ) -> RegisteredGrader:
         """A judge of replies from retrieved documents."""
         if type not in get_args(Prebuilt):
-            found = jsontext.describe(type)
-            raise InvalidData(f"type: found {found}. Use one of: {', '.join(get_args(Prebuilt))}.")
+            shown = jsontext.describe(type)
+            raise InvalidData(f"type: found {shown}. Use one of: {', '.join(get_args(Prebuilt))}.")
         grader = {"type": type.lower(), "model": judge_model}
         return await self(key=key, grader=grader, name=name, project=project)
 
@@ -186,8 +186,8 @@ class AsyncGraders:
 
     async def list(self, *, project: str | None = None) -> Sequence[RegisteredGrader]:
         """All of them, in the order in which they were created."""
-        found = await on_own_loop(self._door.backend.list(self._door.project(project)))
-        return [read(RegisteredGrader, each) for each in found]
+        graders = await on_own_loop(self._door.backend.list(self._door.project(project)))
+        return [read(RegisteredGrader, grader) for grader in graders]
 
     async def get(
         self, *, grader_key: str, version: int | None = None, project: str | None = None
@@ -197,8 +197,8 @@ class AsyncGraders:
         backend, where = self._door.backend, self._door.project(project)
         if not _is_key(grader_key):
             return None
-        found = await on_own_loop(backend.get(where, grader_key, version))
-        return None if found is None else read(RegisteredGrader, found)
+        grader = await on_own_loop(backend.get(where, grader_key, version))
+        return None if grader is None else read(RegisteredGrader, grader)
 
     async def update(
         self,
@@ -240,10 +240,10 @@ class AsyncGraders:
     async def versions(self, *, grader_key: str, project: str | None = None) -> Sequence[GraderVersion]:
         """The newest first. Raises UnknownGrader."""
         backend, where = self._door.backend, self._door.project(project)
-        found = await on_own_loop(backend.versions(where, _key(grader_key)))
-        if found is None:
+        versions = await on_own_loop(backend.versions(where, _key(grader_key)))
+        if versions is None:
             raise _unknown(grader_key)
-        return [read(GraderVersion, each) for each in found]
+        return [read(GraderVersion, version) for version in versions]
 
     async def delete(self, *, grader_key: str, project: str | None = None) -> bool:
         """True. Raises LockedGrader, and UnknownGrader where there is none: a False is easily overlooked, and a
@@ -260,19 +260,19 @@ class AsyncGraders:
 
         How many were taken. Raises UnknownGrader, and ValueError for what is no score or no custom grader.
         """
-        given = read_scores(scores)
+        pushed = read_scores(scores)
         backend, where = self._door.backend, self._door.project(project)
-        if not await on_own_loop(backend.push_scores(where, _key(grader_key), given)):
+        if not await on_own_loop(backend.push_scores(where, _key(grader_key), pushed)):
             raise _unknown(grader_key)
-        return len(given)
+        return len(pushed)
 
     async def scores(self, *, grader_key: str, project: str | None = None) -> Sequence[Score]:
         """All that were pushed, in the order in which the samples first had one. Raises UnknownGrader."""
         backend, where = self._door.backend, self._door.project(project)
-        found = await on_own_loop(backend.scores(where, _key(grader_key)))
-        if found is None:
+        scores = await on_own_loop(backend.scores(where, _key(grader_key)))
+        if scores is None:
             raise _unknown(grader_key)
-        return [read(Score, each) for each in found]
+        return [read(Score, score) for score in scores]
 
     async def export(self, *, project: str | None = None) -> Json:
         """All graders as a pack, which is JSON to be kept in a file."""
@@ -287,9 +287,9 @@ class AsyncGraders:
         """
         if not isinstance(pack, Mapping):
             raise InvalidData(f"pack: found {jsontext.describe(pack)}. It takes what export gives.")
-        given = _as_json(dict(pack), "the pack")
+        fields = _as_json(dict(pack), "the pack")
         backend, where = self._door.backend, self._door.project(project)
-        return await on_own_loop(backend.bring(where, given, update=bool(update)))
+        return await on_own_loop(backend.bring(where, fields, update=bool(update)))
 
     async def test_external_endpoint(self, url: str) -> Online | Offline:
         """Whether a reward server answers there, as seen from where graders are kept. Nothing is scored."""
@@ -320,25 +320,25 @@ def plain(grader: Any, stacklevel: int = 3) -> Json:
     What a function in it would miss in the sandbox is warned of. Raises ValueError.
     """
     missing: list[str] = []
-    given = read_grader(grader.echo() if isinstance(grader, GraderSpec) else grader)
-    told = _as_json(_with_sources(given, missing), "the grader")
+    fields = read_grader(grader.echo() if isinstance(grader, GraderSpec) else grader)
+    told = _as_json(_with_sources(fields, missing), "the grader")
     _warn_of(missing, stacklevel + 1)
     return told
 
 
-def _with_sources(given: Any, missing: list[str]) -> Any:
+def _with_sources(node: Any, missing: list[str]) -> Any:
     """The same with the text of a function wherever a function grader has the function itself for its source."""
-    match given:
+    match node:
         case {"type": "function", "source": fn} if callable(fn):
             text, lacks = source_of(fn)
             missing += lacks
-            return {**given, "source": text}
+            return {**node, "source": text}
         case Mapping():
-            return {key: _with_sources(value, missing) for key, value in given.items()}
+            return {key: _with_sources(value, missing) for key, value in node.items()}
         case [*values]:
             return [_with_sources(value, missing) for value in values]
         case _:
-            return given
+            return node
 
 
 def _warn_of(missing: Iterable[str], stacklevel: int) -> None:
@@ -346,61 +346,61 @@ def _warn_of(missing: Iterable[str], stacklevel: int) -> None:
         warnings.warn(f"{name}; in the sandbox there is no such name.", UserWarning, stacklevel=stacklevel)
 
 
-def read_scores(given: Iterable[Any]) -> Sequence[Json]:
+def read_scores(values: Iterable[Any]) -> Sequence[Json]:
     """What is to be pushed, checked. Raises ValueError."""
     try:
-        scores = msgspec.convert([msgspec.to_builtins(each) for each in given], list[Score])
+        scores = msgspec.convert([msgspec.to_builtins(value) for value in values], list[Score])
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidData(f"scores: {str(error).rstrip('.')}.") from None
     if len(scores) > MOST_SCORES:
         raise InvalidData(f"scores: found {len(scores)}. Push at most {MOST_SCORES} at once.")
-    for index, each in enumerate(scores):
-        if not math.isfinite(each.value):
-            raise InvalidData(f"scores[{index}].value: found {each.value}. It takes a finite number.")
-    return [{"sample_id": each.sample_id, "value": each.value, "reasoning": each.reasoning} for each in scores]
+    for index, score in enumerate(scores):
+        if not math.isfinite(score.value):
+            raise InvalidData(f"scores[{index}].value: found {score.value}. It takes a finite number.")
+    return [{"sample_id": score.sample_id, "value": score.value, "reasoning": score.reasoning} for score in scores]
 
 
 def _backend(base_url: str | None, api_key: str | None) -> Backend:
     if base_url is not None:
-        from fairmark.client.remote import Remote
+        from fairmark.client.remote import RemoteBackend
 
-        return Remote(base_url, api_key or os.environ.get("FAIRMARK_API_KEY") or None)
+        return RemoteBackend(base_url, api_key or os.environ.get("FAIRMARK_API_KEY") or None)
     if api_key is not None:
         raise ValueError("api_key: only a server takes one. Give its address as base_url.")
     try:
-        from fairmark.client.local import Local
+        from fairmark.client.local import LocalBackend
     except ModuleNotFoundError as error:
         message = f"The local store needs {error.name}: pip install 'fairmark[server]'. Or name a server by base_url."
         raise InvalidData(message) from None
-    return Local()
+    return LocalBackend()
 
 
-def _check_project(given: Any) -> None:
-    if given is not None and (not isinstance(given, str) or not given):
-        raise ValueError(f"project: found {jsontext.describe(given)}. It takes a project's name, or is left out.")
+def _check_project(project: Any) -> None:
+    if project is not None and (not isinstance(project, str) or not project):
+        raise ValueError(f"project: found {jsontext.describe(project)}. It takes a project's name, or is left out.")
 
 
-def _check_text(field: str, given: Any) -> None:
-    if given is not None and not isinstance(given, str):
-        raise InvalidData(f"{field}: found {jsontext.describe(given)}. It takes a string.")
+def _check_text(field: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidData(f"{field}: found {jsontext.describe(value)}. It takes a string.")
 
 
-def _check_version(given: Any) -> None:
-    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or not 0 < given < 2**31):
-        raise InvalidData(f"version: found {jsontext.describe(given)}. It takes a whole number from 1.")
+def _check_version(version: Any) -> None:
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**31):
+        raise InvalidData(f"version: found {jsontext.describe(version)}. It takes a whole number from 1.")
 
 
-def _is_key(given: Any) -> bool:
-    if not isinstance(given, str):
-        raise InvalidData(f"grader_key: found {jsontext.describe(given)}. It takes a grader's key or id.")
-    return KEY.fullmatch(given) is not None
+def _is_key(key: Any) -> bool:
+    if not isinstance(key, str):
+        raise InvalidData(f"grader_key: found {jsontext.describe(key)}. It takes a grader's key or id.")
+    return KEY.fullmatch(key) is not None
 
 
-def _key(given: Any) -> str:
+def _key(value: Any) -> str:
     """The key, for a request: what can be no key is not sent."""
-    if not _is_key(given):
-        raise _unknown(given)
-    key: str = given
+    if not _is_key(value):
+        raise _unknown(value)
+    key: str = value
     return key
 
 
@@ -408,9 +408,9 @@ def _unknown(key: str) -> UnknownGrader:
     return UnknownGrader(f"there is no registered grader {jsontext.quote(key)}.")
 
 
-def _as_json(given: Json, what: str) -> Json:
+def _as_json(value: Json, what: str) -> Json:
     try:
-        told: Json = json.loads(json.dumps(given, allow_nan=False))
+        told: Json = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidGrader.at("$", f"{what} is not JSON: {str(error).rstrip('.')}.", "invalid_grader") from None
     return told

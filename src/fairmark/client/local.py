@@ -17,12 +17,12 @@ from fairmark.registry.lookup import LOCAL_PROJECT, local
 from fairmark.registry.packs import make_pack, read_pack
 from fairmark.settings import settings
 from fairmark.store import PushedScore, Store, Version
-from fairmark.store.keys import check_project
+from fairmark.store.access.keys import check_project
 
 PAGE = 1_000
 
 
-class Local:
+class LocalBackend:
     """Opens the store for each call and closes it again: its connections are threads, which must end with the process,
     and a server may want to bring the file up to date."""
 
@@ -32,9 +32,9 @@ class Local:
 
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[Store]:
-        given = settings()
+        configuration = settings()
         async with self._opening:
-            store = await Store.open(given.db or None, given.data_folder, exclusive=False)
+            store = await Store.open(configuration.db or None, configuration.data_folder, exclusive=False)
         try:
             yield store
         finally:
@@ -49,13 +49,13 @@ class Local:
 
     async def list(self, project: str | None) -> Sequence[Json]:
         async with self._store() as store:
-            found = await store.graders.all(_named(project))
-        return [record(each) for each in sorted(found, key=lambda grader: grader.seq)]
+            graders = await store.graders.all(_named(project))
+        return [record(grader) for grader in sorted(graders, key=lambda grader: grader.seq)]
 
     async def get(self, project: str | None, key: str, version: int | None) -> Json | None:
         async with self._store() as store:
-            found = await store.graders.get(_named(project), key, version)
-        return None if found is None else record(found)
+            grader = await store.graders.get(_named(project), key, version)
+        return None if grader is None else record(grader)
 
     async def update(self, project: str | None, key: str, changes: Mapping[str, Any]) -> Json | None:
         async with self._store() as store:
@@ -72,16 +72,16 @@ class Local:
 
     async def versions(self, project: str | None, key: str) -> Sequence[Json] | None:
         async with self._store() as store:
-            found = await store.graders.get(_named(project), key)
-            if found is None:
+            grader = await store.graders.get(_named(project), key)
+            if grader is None:
                 return None
             versions: list[Version] = []
             more = True
             while more:
-                page = await store.graders.versions(found, PAGE, str(versions[-1].version) if versions else None)
+                page = await store.graders.versions(grader, PAGE, str(versions[-1].version) if versions else None)
                 versions += page.data
                 more = page.has_more
-        return [msgspec.to_builtins(each) for each in versions]
+        return [msgspec.to_builtins(version) for version in versions]
 
     async def delete(self, project: str | None, key: str) -> bool:
         async with self._store() as store:
@@ -89,26 +89,26 @@ class Local:
 
     async def push_scores(self, project: str | None, key: str, scores: Sequence[Json]) -> bool:
         async with self._store() as store:
-            found = await store.graders.get(_named(project), key)
-            if found is None:
+            grader = await store.graders.get(_named(project), key)
+            if grader is None:
                 return False
-            if found.grader["type"] != "custom":
-                name = jsontext.quote(found.key)
+            if grader.grader["type"] != "custom":
+                name = jsontext.quote(grader.key)
                 raise InvalidData(f"the grader {name} computes its scores itself. Only a custom grader takes scores.")
-            return await store.grader_scores.push(found, msgspec.convert(scores, list[PushedScore]))
+            return await store.grader_scores.push(grader, msgspec.convert(scores, list[PushedScore]))
 
     async def scores(self, project: str | None, key: str) -> Sequence[Json] | None:
         async with self._store() as store:
-            found = await store.graders.get(_named(project), key)
-            if found is None:
+            grader = await store.graders.get(_named(project), key)
+            if grader is None:
                 return None
             scores: list[PushedScore] = []
             more = True
             while more:
-                page = await store.grader_scores.list(found, PAGE, scores[-1].sample_id if scores else None)
+                page = await store.grader_scores.list(grader, PAGE, scores[-1].sample_id if scores else None)
                 scores += page.data
                 more = page.has_more
-        return [msgspec.to_builtins(each) for each in scores]
+        return [msgspec.to_builtins(score) for score in scores]
 
     async def pack(self, project: str | None) -> Json:
         async with self._store() as store:

@@ -60,8 +60,8 @@ class Create:
         project: str | None = None,
     ) -> RegisteredGrader:
         # Read here, so that warnings point to the caller.
-        given = plain(grader)
-        return run(self._create(key=key, grader=given, name=name, description=description, project=project))
+        fields = plain(grader)
+        return run(self._create(key=key, grader=fields, name=name, description=description, project=project))
 
     def function(
         self,
@@ -152,11 +152,11 @@ class Graders:
         version: int | None = None,
         project: str | None = None,
     ) -> RegisteredGrader:
-        given = grader if isinstance(grader, UnsetType) else plain(grader)
+        fields = grader if isinstance(grader, UnsetType) else plain(grader)
         return run(
             self._graders.update(
                 grader_key=grader_key,
-                grader=given,
+                grader=fields,
                 name=name,
                 description=description,
                 version=version,
@@ -177,8 +177,8 @@ class Graders:
         self, *, grader_key: str, scores: Iterable[Score | Mapping[str, Any]], project: str | None = None
     ) -> int:
         # Read here: what a caller's own iterator does is not for the loop's thread.
-        given = read_scores(scores)
-        return run(self._graders.push_scores(grader_key=grader_key, scores=given, project=project))
+        pushed = read_scores(scores)
+        return run(self._graders.push_scores(grader_key=grader_key, scores=pushed, project=project))
 
     def scores(self, *, grader_key: str, project: str | None = None) -> Sequence[Score]:
         return run(self._graders.scores(grader_key=grader_key, project=project))

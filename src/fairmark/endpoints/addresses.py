@@ -82,13 +82,18 @@ class Allowed:
         names = {host.lower().rstrip("."), str(address), str(mapped or address)}
         if self._names(names, port):
             return True
-        return any(each in network for network in self.networks for each in (address, mapped) if each is not None)
+        return any(
+            candidate in network
+            for network in self.networks
+            for candidate in (address, mapped)
+            if candidate is not None
+        )
 
     def _names(self, names: set[str], port: int) -> bool:
         return any((name, wanted) in self.hosts for name in names for wanted in (port, None))
 
-    def filter(self, host: str, port: int, found: Sequence[Address]) -> list[Address]:
-        return [address for address in found if self.permits(host, port, address)]
+    def filter(self, host: str, port: int, addresses: Sequence[Address]) -> list[Address]:
+        return [address for address in addresses if self.permits(host, port, address)]
 
 
 def read_allowed(setting: str) -> Allowed:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.endpoints.base import Score
+from fairmark.endpoints.base import EndpointScore
 from fairmark.errors import EndpointFailed, GradingFailed, NotGraded
 
 LONGEST_TEXT = 10_000
 
-Outcome = Score | GradingFailed | NotGraded
+Outcome = EndpointScore | GradingFailed | NotGraded
 
 
 def decode(data: bytes) -> Any:
@@ -43,7 +43,7 @@ def read_outcome(hide: Callable[[str], str], response: Any, seconds: float) -> O
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        found = "nothing" if "reward" not in response else jsontext.describe(reward)
-        return EndpointFailed(f"the endpoint's reward: found {hide(found)}. It must be a finite number.")
+        shown = "nothing" if "reward" not in response else jsontext.describe(reward)
+        return EndpointFailed(f"the endpoint's reward: found {hide(shown)}. It must be a finite number.")
     reason = next((told[key] for key in ("reason", "feedback") if isinstance(told.get(key), str) and told[key]), None)
-    return Score(number, None if reason is None else jsontext.shorten(reason, LONGEST_TEXT), seconds)
+    return EndpointScore(number, None if reason is None else jsontext.shorten(reason, LONGEST_TEXT), seconds)

@@ -18,7 +18,7 @@ class Target(NamedTuple):
     batch_size: int = 64
 
 
-class Score(NamedTuple):
+class EndpointScore(NamedTuple):
     """What a reward server made of one conversation."""
 
     reward: float
@@ -30,6 +30,6 @@ class Score(NamedTuple):
 class Endpoints(Protocol):
     """Asks reward servers. Whatever goes wrong with one conversation leaves the others alone."""
 
-    async def score(self, target: Target, threads: Sequence[Thread]) -> list[Score | GradingFailed | NotGraded]:
+    async def score(self, target: Target, threads: Sequence[Thread]) -> list[EndpointScore | GradingFailed | NotGraded]:
         """In the order of the conversations."""
         ...

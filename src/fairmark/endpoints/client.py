@@ -17,8 +17,8 @@ from fairmark.endpoints.answers import LONGEST_TEXT, Outcome, decode, read_outco
 from fairmark.endpoints.base import Target
 from fairmark.endpoints.resolver import Lookup, Resolver, look_up, refused
 from fairmark.errors import AnswerTooLarge, EndpointFailed, EndpointUnresponsive, GradingFailed, Unanswered
-from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
-from fairmark.outbound.limits import Gate
+from fairmark.outbound.client import Destination, Effort, Http, HttpAnswer, HttpRequest, Retry, Terms
+from fairmark.outbound.limits import CallGate
 from fairmark.outbound.secrets import hidden
 from fairmark.text.thread import Thread
 from fairmark.work.fair import FairSlots
@@ -47,18 +47,18 @@ class _Refused(Exception):  # a message between two methods, not an error
         self.failure = failure
 
 
-class _Server(Place):
+class _Server(Destination):
     """What is known of one server."""
 
     __slots__ = ("name", "no_batches_until")
 
     def __init__(self, url: str) -> None:
         self.name = urlsplit(url).netloc
-        super().__init__(f"the endpoint {self.name}", Gate(AT_ONCE, spare=SPARE))
+        super().__init__(f"the endpoint {self.name}", CallGate(AT_ONCE, spare=SPARE))
         self.no_batches_until = 0.0
 
 
-class _Call(Effort):
+class _BatchCall(Effort):
     """One batch on its way, with all its retries and parts. They share its deadline."""
 
     __slots__ = ("base", "headers", "limit_s", "secrets", "server")
@@ -89,7 +89,7 @@ class _Reply(NamedTuple):
     seconds: float
 
 
-class Client:
+class EndpointClient:
     """Asks reward servers. Lives on one event loop."""
 
     def __init__(self, allowed: Allowed, lookup: Lookup | None = None) -> None:
@@ -120,8 +120,8 @@ class Client:
             ]
         except EndpointFailed as failure:
             return [outcome or failure for outcome in outcomes]
-        found = await asyncio.gather(*(self._score(call, [body for _, body in batch]) for call, batch in calls))
-        for (_, batch), batch_outcomes in zip(calls, found, strict=True):
+        answers = await asyncio.gather(*(self._score(call, [body for _, body in batch]) for call, batch in calls))
+        for (_, batch), batch_outcomes in zip(calls, answers, strict=True):
             for (index, _), outcome in zip(batch, batch_outcomes, strict=True):
                 outcomes[index] = outcome
         return [outcome for outcome in outcomes if outcome is not None]
@@ -139,7 +139,7 @@ class Client:
         name, version, description = (call.hide(jsontext.shorten(told[name], LONGEST_TEXT)) for name in names)
         return name, version, description
 
-    def _call(self, target: Target, owner: str = "") -> _Call:
+    def _call(self, target: Target, owner: str = "") -> _BatchCall:
         """Raises EndpointFailed where the address or the headers cannot be used."""
         server = self._servers.get(target.url)
         if server is None:
@@ -147,7 +147,7 @@ class Client:
                 del self._servers[next(iter(self._servers))]
             server = self._servers[target.url] = _Server(target.url)
         headers, secrets = _resolve(target.headers)
-        return _Call(server, self._base(target.url), headers, tuple(secrets), target.timeout_s, owner)
+        return _BatchCall(server, self._base(target.url), headers, tuple(secrets), target.timeout_s, owner)
 
     def _base(self, url: str) -> URL:
         base = URL(url.rstrip("/"), encoded=True)
@@ -159,7 +159,7 @@ class Client:
             raise refused(host, port, str(address), self._allowed)
         return base.with_host(str(address))  # there is one spelling that nobody reads in another way
 
-    async def _score(self, call: _Call, bodies: Sequence[bytes]) -> list[Outcome]:
+    async def _score(self, call: _BatchCall, bodies: Sequence[bytes]) -> list[Outcome]:
         try:
             if time.monotonic() < call.server.no_batches_until:
                 return await self._score_singly(call, bodies)
@@ -177,7 +177,7 @@ class Client:
         except GradingFailed as failure:
             return [failure] * len(bodies)
 
-    async def _score_together(self, call: _Call, bodies: Sequence[bytes]) -> list[Outcome]:
+    async def _score_together(self, call: _BatchCall, bodies: Sequence[bytes]) -> list[Outcome]:
         body = b'{"requests":[' + b",".join(bodies) + b"]}"
         limit = min(len(bodies) * MOST_BYTES, MOST_BATCH_BYTES)
         reply = await self._ask(call, "batch_score", body, limit)
@@ -192,7 +192,7 @@ class Client:
         seconds = reply.seconds / len(bodies)
         return [read_outcome(call.hide, response, seconds) for response in responses]
 
-    async def _score_singly(self, call: _Call, bodies: Sequence[bytes]) -> list[Outcome]:
+    async def _score_singly(self, call: _BatchCall, bodies: Sequence[bytes]) -> list[Outcome]:
         async def one(body: bytes) -> Outcome:
             try:
                 reply = await self._ask(call, "score", body, MOST_BYTES)
@@ -204,15 +204,17 @@ class Client:
 
         return list(await asyncio.gather(*map(one, bodies)))
 
-    async def _ask(self, call: _Call, path: str, body: bytes | None, limit: int, attempts: int = ATTEMPTS) -> _Reply:
+    async def _ask(
+        self, call: _BatchCall, path: str, body: bytes | None, limit: int, attempts: int = ATTEMPTS
+    ) -> _Reply:
         """The JSON that a server answers with. Raises EndpointFailed, or _Refused where it takes no such request."""
         name = call.server.name
-        sent = Request(call.base / path, body, call.headers, secrets=call.secrets)
+        sent = HttpRequest(call.base / path, body, call.headers, secrets=call.secrets)
 
-        async def request() -> Request:
+        async def request() -> HttpRequest:
             return sent
 
-        def read(answer: Answer) -> _Reply:
+        def read(answer: HttpAnswer) -> _Reply:
             return _Reply(_understood(call, path, answer), answer.seconds)
 
         terms = Terms(attempts, call.limit_s, call.limit_s, limit)
@@ -234,7 +236,7 @@ def _resolve(headers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
     for name, value in headers.items():
 
-        def found(variable: re.Match[str], name: str = name) -> str:
+        def fill(variable: re.Match[str], name: str = name) -> str:
             secret = os.environ.get(variable[1])
             if not secret:
                 raise EndpointFailed(f"header {name}: the environment has no variable {variable[1]}.")
@@ -243,7 +245,7 @@ def _resolve(headers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             secrets.append(secret)
             return secret
 
-        resolved[name] = re.sub(r"\$\{(\w+)\}", found, value)
+        resolved[name] = re.sub(r"\$\{(\w+)\}", fill, value)
     return resolved, secrets
 
 
@@ -252,7 +254,7 @@ def _body(thread: Thread) -> bytes:
     return jsontext.encode({"turns": turns, "metadata": thread.metadata})
 
 
-def _understood(call: _Call, path: str, answer: Answer) -> Any:
+def _understood(call: _BatchCall, path: str, answer: HttpAnswer) -> Any:
     """The answer's JSON. Raises _Refused, Retry or EndpointFailed."""
     name, status, data = call.server.name, answer.status, answer.data
     if status == 200:

@@ -26,12 +26,12 @@ class Resolver(AbstractResolver):
     ) -> list[ResolveResult]:
         if not self._allowed.may_look_up(host, port):
             raise refused(host, port, host, self._allowed)
-        found = [ipaddress.ip_address(address) for address in await self._lookup(host, port)]
-        permitted = self._allowed.filter(host, port, found)
+        addresses = [ipaddress.ip_address(address) for address in await self._lookup(host, port)]
+        permitted = self._allowed.filter(host, port, addresses)
         if not permitted:
-            if not found:
+            if not addresses:
                 raise OSError(f"{host} has no address")
-            raise refused(host, port, str(found[0]), self._allowed)
+            raise refused(host, port, str(addresses[0]), self._allowed)
         return [
             ResolveResult(
                 hostname=host,
@@ -50,8 +50,8 @@ class Resolver(AbstractResolver):
 
 async def look_up(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in entries]
 
 
 def refused(host: str, port: int, address: str, allowed: Allowed) -> EndpointFailed:

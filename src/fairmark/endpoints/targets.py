@@ -19,13 +19,13 @@ _OURS = frozenset({"host", "content-length", "content-type", "transfer-encoding"
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 
 
-def read_url(given: Any) -> str:
-    if not isinstance(given, str):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a string.", "invalid_type")
-    wrong = wrong_url(given)
+def read_url(url: Any) -> str:
+    if not isinstance(url, str):
+        raise InvalidGrader.at("", f"found {jsontext.describe(url)}. It takes a string.", "invalid_type")
+    wrong = wrong_url(url)
     if wrong is not None:
         raise InvalidGrader.at("", f"{wrong} It takes an address such as https://rewards.example.com:8100.")
-    return given
+    return url
 
 
 def wrong_url(url: str) -> str | None:
@@ -46,17 +46,17 @@ def wrong_url(url: str) -> str | None:
     return None
 
 
-def read_headers(given: Any) -> dict[str, str]:
-    if not isinstance(given, Mapping):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes an object.", "invalid_type")
+def read_headers(headers: Any) -> dict[str, str]:
+    if not isinstance(headers, Mapping):
+        raise InvalidGrader.at("", f"found {jsontext.describe(headers)}. It takes an object.", "invalid_type")
     problems = [
         Problem(f".{name}" if re.fullmatch(r"[\w-]+", str(name)) else f"[{jsontext.quote(str(name))}]", message)
-        for name, value in given.items()
+        for name, value in headers.items()
         if (message := _wrong_header(name, value)) is not None
     ]
     if problems:
         raise InvalidGrader(problems)
-    return dict(given)
+    return dict(headers)
 
 
 def _wrong_header(name: Any, value: Any) -> str | None:
@@ -77,12 +77,12 @@ def _wrong_header(name: Any, value: Any) -> str | None:
     return None
 
 
-def read_timeout(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= LONGEST_S:
+def read_timeout(seconds: Any) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_S:
         raise InvalidGrader.at(
-            "", f"found {jsontext.describe(given)}. It takes seconds, more than 0 and up to {LONGEST_S:g}."
+            "", f"found {jsontext.describe(seconds)}. It takes seconds, more than 0 and up to {LONGEST_S:g}."
         )
-    return given
+    return seconds
 
 
 def read_target(url: Any, headers: Any, timeout_s: Any) -> Target:

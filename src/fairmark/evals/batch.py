@@ -2,21 +2,32 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from fairmark.evals.criteria import Criterion, Outcome, broken_result, row_outcome
 from fairmark.evals.item import encode_item
 from fairmark.evals.sampling import Sampled
 from fairmark.evals.source import SourceRow
 from fairmark.judgement import Judgement
-from fairmark.result import Result
-from fairmark.store import Counts, CriterionScore, NewItem, Run, hash_item
+from fairmark.result import Result, is_split
+from fairmark.store import Counts, CriterionScore, NewItem, hash_item
+from fairmark.store.evals.facets import fields_of
+
+
+class OfEval(Protocol):
+    """As much of a run as its items tell."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def eval_id(self) -> str: ...
 
 
 class Batch:
     """What came out of some rows."""
 
-    def __init__(self, run: Run, criteria: Sequence[Criterion]) -> None:
+    def __init__(self, run: OfEval, criteria: Sequence[Criterion]) -> None:
         self._run = run
         self._criteria = criteria
         self._now = int(time.time())
@@ -55,14 +66,19 @@ class Batch:
         self, row: SourceRow, outcomes: Sequence[Outcome], shown: list[dict[str, Any]], sample: dict[str, Any]
     ) -> None:
         whole = row_outcome(outcomes)
-        self.counts.count(whole, {each.id: outcome for each, outcome in zip(self._criteria, outcomes, strict=True)})
+        self.counts.count(
+            whole, {criterion.id: outcome for criterion, outcome in zip(self._criteria, outcomes, strict=True)}
+        )
         body = encode_item(self._run.eval_id, self._run.id, self._now, row, whole, shown, sample)
         scores = tuple(
-            CriterionScore(outcome, _counted(each, outcome)) for outcome, each in zip(outcomes, shown, strict=True)
+            CriterionScore(outcome, _counted(result, outcome)) for outcome, result in zip(outcomes, shown, strict=True)
         )
-        reasons = tuple(each["error"] or "" for each in shown if each["status"] == "error")
-        warnings = tuple(warning for each in shown for warning in each["warnings"])
-        self.items.append(NewItem(row.position, whole, body, scores, hash_item(row.item), reasons, warnings))
+        reasons = tuple(result["error"] or "" for result in shown if result["status"] == "error")
+        warnings = tuple(warning for result in shown for warning in result["warnings"])
+        fields = fields_of(row.item)
+        splits = tuple(index for index, result in enumerate(shown) if is_split(result["spread"]))
+        new = NewItem(row.position, whole, body, scores, hash_item(row.item), reasons, warnings, fields, splits)
+        self.items.append(new)
 
 
 def _counted(result: dict[str, Any], outcome: Outcome) -> float:

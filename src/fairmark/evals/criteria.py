@@ -1,7 +1,8 @@
 """Testing criteria: graders as an eval has them, each with an id, and what their results mean for a row."""
 
+import re
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +19,8 @@ Expand = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Replaces the references in a grader's JSON. Raises InvalidGrader."""
 Outcome = Literal["pass", "fail", "error", "skip"]
 
+_PLACEHOLDER = re.compile(r"[<>{}\[\]\s]|^your[-_]|^(placeholder|model|todo)$", re.IGNORECASE)
+"""What people write where a model's name is to come."""
 DEFAULT_THRESHOLD = 0.5
 """Of kinds that have none of their own, such as multi: an eval has to say pass or fail."""
 
@@ -55,6 +58,8 @@ class Criterion(NamedTuple):
             "score": result.reward,
             "passed": self.passes(result),
             "sample": _judge_sample(result.judgements),
+            "judgements": _several(result.judgements),
+            "spread": result.spread,
             "status": _status(self.outcome(result)),
             "error": result.error or result.skipped,
             "warnings": list(result.warnings),
@@ -71,6 +76,8 @@ class Criterion(NamedTuple):
             "score": 0.0,
             "passed": False,
             "sample": None,
+            "judgements": [],
+            "spread": None,
             "status": _status(outcome),
             "error": error,
             "warnings": [],
@@ -89,25 +96,25 @@ def _status(outcome: Outcome) -> str:
     return {"error": "error", "skip": "skipped"}.get(outcome, "graded")
 
 
-async def new_criteria(given: Any, expand: Expand) -> list[dict[str, Any]]:
+async def new_criteria(graders: Any, expand: Expand) -> list[dict[str, Any]]:
     """The criteria of a new eval as they are stored and shown: normalised, each with its id; references stay such.
 
     Raises InvalidGrader with paths below `testing_criteria`. Python source that does not compile is taken, as the
     hosted service takes it: its rows fail.
     """
-    if not isinstance(given, list):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. It takes a list of graders.", "invalid_type")
-    if not given:
+    if not isinstance(graders, list):
+        raise InvalidGrader.at("", f"found {jsontext.describe(graders)}. It takes a list of graders.", "invalid_type")
+    if not graders:
         raise InvalidGrader.at("", "found an empty list. It takes at least one grader.")
-    shown = await _each(given, partial(_echo, expand))
-    return [{**each, "id": f"{each['name']}-{uuid.uuid4()}"} for each in shown]
+    shown = await _each(graders, partial(_echo, expand))
+    return [{**grader, "id": f"{grader['name']}-{uuid.uuid4()}"} for grader in shown]
 
 
-async def _each(given: Sequence[Any], work: Callable[[Any], Awaitable[dict[str, Any]]]) -> list[dict[str, Any]]:
+async def _each(graders: Sequence[Any], work: Callable[[Any], Awaitable[dict[str, Any]]]) -> list[dict[str, Any]]:
     """What `work` gives for each of them. Raises InvalidGrader with the problems of all, each with its place."""
     problems: list[Problem] = []
     done: list[dict[str, Any]] = []
-    for index, grader in enumerate(given):
+    for index, grader in enumerate(graders):
         try:
             done.append(await work(grader))
         except InvalidGrader as error:
@@ -173,14 +180,47 @@ async def _pin(expand: Expand, grader: dict[str, Any]) -> dict[str, Any]:
 
 def load_criteria(stored: Sequence[dict[str, Any]]) -> list[Criterion]:
     """The criteria of an eval, ready to grade."""
-    found = []
-    for given in stored:
-        grader = {key: value for key, value in given.items() if key != "id"}
+    criteria = []
+    for entry in stored:
+        grader = grader_of(entry)
         try:
-            found.append(Criterion(given["id"], grader["name"], grader["type"], parse(grader)))
+            criteria.append(Criterion(entry["id"], grader["name"], grader["type"], parse(grader)))
         except InvalidGrader as error:
-            found.append(Criterion(given["id"], grader["name"], grader["type"], None, str(error)))
-    return found
+            criteria.append(Criterion(entry["id"], grader["name"], grader["type"], None, str(error)))
+    return criteria
+
+
+def grader_of(criterion: Mapping[str, Any]) -> dict[str, Any]:
+    """The grader that a stored criterion is: without its id, and what was noted of one that cannot run."""
+    notes = ("id", "runnable", "reason") if criterion.get("runnable") is False else ("id",)
+    return {key: value for key, value in criterion.items() if key not in notes}
+
+
+def unrunnable(stored: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """Which criteria of an eval from elsewhere cannot grade here, and why."""
+    return [
+        Problem(f"[{index}]", f"{jsontext.quote(str(criterion['name']))} cannot grade here: {criterion['reason']}")
+        for index, criterion in enumerate(stored)
+        if criterion.get("runnable") is False
+    ]
+
+
+async def why_unrunnable(grader: Mapping[str, Any], expand: Expand) -> str | None:
+    """Why a criterion that was made elsewhere cannot grade here; None where it can."""
+    try:
+        spec = await aparse(await expand(dict(grader)))
+        _check_usable(spec)
+    except InvalidGrader as error:
+        return str(error)
+    for model in all_models(spec):
+        if _PLACEHOLDER.search(model):
+            return f"the model {jsontext.quote(model)} is a placeholder. Name a model."
+    return None
+
+
+def all_models(spec: GraderSpec) -> set[str]:
+    """The names of the models that a grader asks, and those inside it."""
+    return set(spec.models.values()).union(*(all_models(child) for child in spec.children.values()))
 
 
 def row_outcome(outcomes: Sequence[Outcome]) -> Outcome:
@@ -197,18 +237,19 @@ def broken_result(criterion: Criterion) -> dict[str, Any]:
 
 def _judge_sample(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
     """The judge's side of a result, in the form that public notebooks read: `output[0].content` is its raw answer."""
-    if not judgements or not judgements[0].messages:
+    said = _spokesman(judgements)
+    if said is None:
         return None
-    said = next((each for each in judgements if each.failure is None), judgements[0])
     sampling = said.sampling
     failure = said.failure
     return {
-        "input": [{"role": message["role"], "content": flat(message["content"])} for message in said.messages],
+        "input": _flattened(said.messages),
         "output": [{"role": "assistant", "content": said.output}] if said.output else [],
         "finish_reason": said.finish_reason or "",
         "model": said.name,
         "usage": said.usage.dump(),
         "cost": total_cost(judgements),
+        "latency": round(said.latency_s, 4),
         "error": None if failure is None else {"code": failure.flag, "message": str(failure)},
         "seed": sampling.get("seed"),
         "temperature": sampling.get("temperature", 1.0),
@@ -216,6 +257,42 @@ def _judge_sample(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
         "reasoning_effort": sampling.get("reasoning_effort"),
         "max_completions_tokens": sampling.get("max_completions_tokens", 4096),
     }
+
+
+def _spokesman(judgements: Sequence[Judgement]) -> Judgement | None:
+    """The one whose words stand for all: the first that answered. None where nobody was asked in words."""
+    if not judgements or not judgements[0].messages:
+        return None
+    return next((judgement for judgement in judgements if judgement.failure is None), judgements[0])
+
+
+def _several(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
+    """What each of several judges said; none where one alone was asked, of whom `sample` tells all.
+
+    Most are asked the same: only where it differs from what `sample` shows, the question is told once more.
+    """
+    spokesman = _spokesman(judgements)
+    if spokesman is None or len(judgements) < 2:
+        return []
+    return [
+        {
+            "model": judgement.name,
+            "result": judgement.value.get("result"),
+            **({} if judgement.messages == spokesman.messages else {"input": _flattened(judgement.messages)}),
+            "output": judgement.output,
+            "finish_reason": judgement.finish_reason or "",
+            "usage": judgement.usage.dump(),
+            "cost": judgement.cost,
+            "latency": round(judgement.latency_s, 4),
+            "cached": judgement.attempts == 0 and judgement.failure is None,
+            "error": None if judgement.failure is None else str(judgement.failure),
+        }
+        for judgement in judgements
+    ]
+
+
+def _flattened(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    return [{"role": message["role"], "content": flat(message["content"])} for message in messages]
 
 
 def flat(content: Any) -> str:

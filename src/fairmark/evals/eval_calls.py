@@ -1,12 +1,16 @@
 """The calls about evals that the API and the web page share: find one, create one, and how one is shown."""
 
+import asyncio
+import contextlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import InvalidGrader
-from fairmark.evals.criteria import new_criteria
+from fairmark.errors import InvalidGrader, StoreUnavailable
+from fairmark.evals.criteria import load_criteria, new_criteria, pinned_criteria
 from fairmark.evals.engine import Engine
+from fairmark.readiness import retired
 from fairmark.refusals import check_name, invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Store
@@ -34,7 +38,7 @@ async def find_eval(store: Store, project: str, eval_id: str) -> Eval:
 
 async def new_eval(store: Store, registry: Registry, project: str, body: dict[str, Any]) -> Eval:
     """The eval that a body asks for, created. Raises ApiError."""
-    config = _data_source_config(body.get("data_source_config"))
+    config = read_config(body.get("data_source_config"))
     if body.get("testing_criteria") is None:
         raise missing("testing_criteria", "It takes a list of graders.")
     try:
@@ -45,6 +49,24 @@ async def new_eval(store: Store, registry: Registry, project: str, body: dict[st
     return await store.evals.create(project, name, metadata, config, criteria)
 
 
+async def warnings_about(eval_: Eval, registry: Registry, project: str) -> list[str]:
+    """What whoever creates an eval should know: which of its judges are gone or will go, and what comes instead.
+    Nothing stops: an alias may still be written before the first run."""
+    criteria = eval_.criteria
+    with contextlib.suppress(InvalidGrader, StoreUnavailable):  # the eval is there, whatever becomes of this
+        criteria = await pinned_criteria(criteria, partial(registry.expand, project)) or criteria
+    return await asyncio.to_thread(_retired_judges, criteria)
+
+
+def _retired_judges(criteria: Sequence[dict[str, Any]]) -> list[str]:
+    return [
+        f"testing_criteria[{index}]{problem.path.removeprefix('$')}: {problem.message}"
+        for index, criterion in enumerate(load_criteria(criteria))
+        if criterion.spec is not None
+        for problem in retired(criterion.spec)
+    ]
+
+
 async def delete_eval(store: Store, engine: Engine, project: str, eval_: Eval) -> None:
     """With its runs, also those that are under way."""
     await store.evals.delete(project, eval_.id)
@@ -52,6 +74,12 @@ async def delete_eval(store: Store, engine: Engine, project: str, eval_: Eval) -
 
 
 def eval_wire(eval_: Eval) -> dict[str, Any]:
+    if eval_.imported is not None and eval_.received is not None:
+        return _received_wire(eval_, eval_.received, eval_.imported)
+    return own_eval_wire(eval_)
+
+
+def own_eval_wire(eval_: Eval) -> dict[str, Any]:
     return {
         "object": "eval",
         "id": eval_.id,
@@ -63,33 +91,54 @@ def eval_wire(eval_: Eval) -> dict[str, Any]:
     }
 
 
-def _data_source_config(given: Any) -> dict[str, Any]:
+def _received_wire(eval_: Eval, received: bytes, imported: dict[str, Any]) -> dict[str, Any]:
+    """As it was received, but for what was changed since; beside it where it came from, and which criteria cannot run
+    here."""
+    shown = {**jsontext.members(received), **changed_since(eval_)}
+    if any(criterion.get("runnable") is False for criterion in eval_.criteria):
+        shown["testing_criteria"] = eval_.criteria
+    return {**shown, "id": eval_.id, "imported": imported_wire(imported)}
+
+
+def changed_since(eval_: Eval) -> dict[str, Any]:
+    """Which of its members an eval from elsewhere no longer has as they were received."""
+    received = jsontext.decode(eval_.received or b"{}")
+    now = {"name": eval_.name, "metadata": eval_.metadata}
+    before = {"name": received.get("name") or "", "metadata": received.get("metadata") or {}}
+    return {name: value for name, value in now.items() if value != before[name]}
+
+
+def imported_wire(imported: dict[str, Any]) -> dict[str, Any]:
+    return {"source": imported.get("source"), "at": imported.get("at")}
+
+
+def read_config(config: Any) -> dict[str, Any]:
     """The config as it is shown: the schema of a whole row in place of the item's."""
     where = "data_source_config"
-    if given is None:
+    if config is None:
         raise missing(where, 'It takes an object: {"type": "custom", "item_schema": {…}}.')
-    if not isinstance(given, dict):
-        raise wrong_type(where, "an object", given)
-    kind = given.get("type")
+    if not isinstance(config, dict):
+        raise wrong_type(where, "an object", config)
+    kind = config.get("type")
     if kind == "custom":
-        schema = given.get("item_schema")
+        schema = config.get("item_schema")
         if schema is None:
             raise missing(f"{where}.item_schema", "It takes a JSON schema of the items.")
         if not isinstance(schema, dict):
             raise wrong_type(f"{where}.item_schema", "an object", schema)
-        with_sample = given.get("include_sample_schema", False)
+        with_sample = config.get("include_sample_schema", False)
         if with_sample is not None and not isinstance(with_sample, bool):
             raise wrong_type(f"{where}.include_sample_schema", "true or false", with_sample)
         return {"type": kind, "schema": _row_schema(schema, bool(with_sample))}
     if kind in ("logs", "stored_completions"):
         plain = {"type": "object"}
         row = {"type": "object", "properties": {"item": plain, "sample": plain}, "required": ["item", "sample"]}
-        metadata = given.get("metadata")
+        metadata = config.get("metadata")
         if metadata is not None and not isinstance(metadata, dict):
             raise wrong_type(f"{where}.metadata", "an object", metadata)
         return {"type": kind, "metadata": metadata, "schema": row}
-    found = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
-    raise invalid(f"{where}.type: {found}. Use one of: custom, logs, stored_completions.", f"{where}.type")
+    mistake = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
+    raise invalid(f"{where}.type: {mistake}. Use one of: custom, logs, stored_completions.", f"{where}.type")
 
 
 def _row_schema(item: dict[str, Any], with_sample: bool) -> dict[str, Any]:
@@ -123,16 +172,16 @@ _DEFINITIONS = ("#/$defs/", "#/definitions/")
 _VALUES = frozenset({"const", "default", "enum", "examples"})  # no schemas in there
 
 
-def read_name(given: dict[str, Any]) -> str | None:
-    name = given.get("name")
+def read_name(body: dict[str, Any]) -> str | None:
+    name = body.get("name")
     if name is not None and not isinstance(name, str):
         raise wrong_type("name", "a string", name)
     check_name(name)
     return name
 
 
-def read_metadata(given: dict[str, Any]) -> dict[str, str] | None:
-    metadata = given.get("metadata")
+def read_metadata(body: dict[str, Any]) -> dict[str, str] | None:
+    metadata = body.get("metadata")
     if metadata is None:
         return None
     if not isinstance(metadata, dict):

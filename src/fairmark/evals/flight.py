@@ -7,6 +7,8 @@ of that is next. So runs whose models hang may hold all that is shared, and a ru
 import asyncio
 from collections import Counter
 
+from fairmark.work.fair import weight
+
 
 class Flight:
     """What the runs of one engine share. Lives on one event loop."""
@@ -17,40 +19,40 @@ class Flight:
         self.most = most
         self._left = shared
         self._borrowed: Counter[str] = Counter()
-        self._waiting: dict[Share, asyncio.Future[None]] = {}
+        self._waiting: dict[RunShare, asyncio.Future[None]] = {}
 
-    def share(self, project: str, chunk_rows: int) -> "Share":
+    def share(self, project: str, chunk_rows: int) -> "RunShare":
         """For a run that takes so many rows at a time."""
-        return Share(self, project, chunk_rows)
+        return RunShare(self, project, chunk_rows)
 
-    def borrow(self, share: "Share") -> bool:
+    def borrow(self, share: "RunShare") -> bool:
         if self._left < share.chunk_rows:
             return False
         self._left -= share.chunk_rows
         self._borrowed[share.project] += share.chunk_rows
         return True
 
-    def give_back(self, share: "Share") -> None:
+    def give_back(self, share: "RunShare") -> None:
         self._left += share.chunk_rows
         self._borrowed[share.project] -= share.chunk_rows
         ready = [other for other in self._waiting if other.may_borrow and self._left >= other.chunk_rows]
         if ready:
-            self.wake(min(ready, key=lambda other: self._borrowed[other.project]))
+            self.wake(min(ready, key=lambda other: self._borrowed[other.project] / weight(other.project)))
 
-    async def wait(self, share: "Share") -> None:
+    async def wait(self, share: "RunShare") -> None:
         woken = self._waiting[share] = asyncio.get_running_loop().create_future()
         try:
             await woken
         finally:
             del self._waiting[share]
 
-    def wake(self, share: "Share") -> None:
+    def wake(self, share: "RunShare") -> None:
         woken = self._waiting.get(share)
         if woken is not None and not woken.done():
             woken.set_result(None)
 
 
-class Share:
+class RunShare:
     """One run's chunks of rows. One task enters, any leave."""
 
     def __init__(self, flight: Flight, project: str, chunk_rows: int) -> None:

@@ -39,9 +39,9 @@ def encode_item(
     )
 
 
-def given_sample(given: Any) -> dict[str, Any]:
+def given_sample(sample: Any) -> dict[str, Any]:
     """The item's `sample` where the row brought its own, be it none or one that cannot be read."""
-    members, text = _read(given)
+    members, text = _read(sample)
     return {
         "input": [],
         "output": output_messages(members, text),
@@ -56,17 +56,17 @@ def given_sample(given: Any) -> dict[str, Any]:
     }
 
 
-def _read(given: Any) -> tuple[Mapping[str, Any], str]:
+def _read(value: Any) -> tuple[Mapping[str, Any], str]:
     """A sample's members and its text, as graders see them; as much of them as there is where it cannot be read."""
     try:
-        sample = read_sample(given)
+        sample = read_sample(value)
     except GradingFailed:
-        return (given, "") if isinstance(given, Mapping) else ({}, "")
-    if isinstance(given, str):
-        return {}, given
+        return (value, "") if isinstance(value, Mapping) else ({}, "")
+    if isinstance(value, str):
+        return {}, value
     # Whatever has one of these is a sample as it stands, and nothing in it need be worked out.
-    is_plain = isinstance(given, Mapping) and ("output_text" in given or "choices" in given)
-    return (given if is_plain else sample.members), sample.text
+    is_plain = isinstance(value, Mapping) and ("output_text" in value or "choices" in value)
+    return (value if is_plain else sample.members), sample.text
 
 
 def made_sample(sampled: Sampled, how: Sampling) -> dict[str, Any]:
@@ -105,9 +105,9 @@ def _finish_reason(reply: Mapping[str, Any]) -> str:
     return reason if isinstance(reason, str) else "stop"
 
 
-def _usage(given: Any) -> dict[str, int]:
-    if not isinstance(given, Mapping):
+def _usage(usage: Any) -> dict[str, int]:
+    if not isinstance(usage, Mapping):
         return dict(_NO_TOKENS)
-    details = given.get("prompt_tokens_details")
-    found = {**given, "cached_tokens": details.get("cached_tokens", 0)} if isinstance(details, Mapping) else given
-    return {name: value if isinstance(value := found.get(name), int) else 0 for name in _NO_TOKENS}
+    details = usage.get("prompt_tokens_details")
+    counts = {**usage, "cached_tokens": details.get("cached_tokens", 0)} if isinstance(details, Mapping) else usage
+    return {name: value if isinstance(value := counts.get(name), int) else 0 for name in _NO_TOKENS}

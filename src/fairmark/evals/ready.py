@@ -39,8 +39,8 @@ async def check_listed(criteria: Sequence[Criterion], sampled: str | None) -> No
     _refuse((index, problem) for index, spec in specs.items() for problem in unlisted(spec, wrong))
 
 
-def _refuse(found: Iterable[tuple[int, Problem]]) -> None:
+def _refuse(problems_at: Iterable[tuple[int, Problem]]) -> None:
     """Raises ApiError where there are problems, each with the index of its criterion."""
-    problems = [problem._replace(path=f"[{index}]{problem.path.removeprefix('$')}") for index, problem in found]
+    problems = [problem._replace(path=f"[{index}]{problem.path.removeprefix('$')}") for index, problem in problems_at]
     if problems:
         raise invalid_grader(InvalidGrader(problems), "testing_criteria")

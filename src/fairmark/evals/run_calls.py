@@ -2,29 +2,52 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
 import msgspec
 
-from fairmark import jsontext
-from fairmark.errors import InvalidGrader, InvalidSource
-from fairmark.evals.criteria import load_criteria, pinned_criteria
+from fairmark import jsontext, longjson
+from fairmark.errors import ApiError, InvalidGrader, InvalidSource
+from fairmark.evals.criteria import load_criteria, pinned_criteria, unrunnable
 from fairmark.evals.engine import Engine
-from fairmark.evals.eval_calls import read_metadata, read_name
+from fairmark.evals.eval_calls import imported_wire, read_metadata, read_name
+from fairmark.evals.local import local_wire
+from fairmark.evals.logged import CopiedLog, copy_logged, is_logged, read_wanted, with_inputs
 from fairmark.evals.ready import check_listed, check_ready
-from fairmark.evals.source import Source, find_file, open_source
+from fairmark.evals.source import Sampling, check_type, find_file, open_source, read_model_sampling
 from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Run, Store, UnknownEval
-from fairmark.store.notes import OTHERS
-from fairmark.store.runs import Status
+from fairmark.store.evals.notes import OTHERS
+from fairmark.store.evals.runs import Status
+from fairmark.store.views.columns import Columns
+from fairmark.store.views.rows import Outcome
 from fairmark.text.messages import Messages
 
+COLUMNS_WITHIN_S = 20.0
+"""How long somebody waits for the columns of a run; they are read on all the same."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 # What the wire calls a row's status, and what its own prose calls it.
-ITEM_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed": "fail", "error": "error", "skip": "skip"}
+ITEM_STATUSES: dict[str, Outcome] = {
+    "pass": "pass",
+    "passed": "pass",
+    "fail": "fail",
+    "failed": "fail",
+    "error": "error",
+    "skip": "skip",
+}
+
+
+async def columns_of(store: Store, run: Run) -> Columns:
+    """What a run's rows are chosen by. Raises ApiError where they take too long."""
+    try:
+        async with asyncio.timeout(COLUMNS_WITHIN_S):
+            return await store.columns.of(run)
+    except TimeoutError:
+        message = "The fields of this run's rows are still being read. Try again in a moment."
+        raise ApiError(503, message, code="not_ready") from None
 
 
 async def find_run(store: Store, project: str, eval_id: str, run_id: str, *, with_source: bool = True) -> Run:
@@ -36,21 +59,34 @@ async def find_run(store: Store, project: str, eval_id: str, run_id: str, *, wit
 
 
 async def new_run(
-    store: Store, registry: Registry, engine: Engine, project: str, eval_: Eval, body: dict[str, Any]
+    store: Store,
+    registry: Registry,
+    engine: Engine,
+    project: str,
+    eval_: Eval,
+    body: dict[str, Any],
+    created_by: str | None = None,
 ) -> Run:
-    """The run that a body asks for, created; the engine begins with it. Raises ApiError."""
+    """The run that a body asks for, created; the engine begins with it. `created_by`: the id of the key that asks.
+    Raises ApiError."""
+    refuse_unrunnable(eval_.criteria)
     name, metadata, options = read_name(body) or "", read_metadata(body) or {}, _options(body)
     data_source = body.get("data_source")
     if data_source is None:
         raise missing("data_source", "It takes an object with a type: jsonl, completions, responses.")
-    file = await find_file(store, project, data_source)
     try:
-        source = open_source(data_source, file)
-        total = await asyncio.to_thread(source.check)
+        check_type(data_source)
+        if is_logged(data_source):
+            data_source = with_inputs(data_source)
+            read_wanted(data_source["source"], eval_.data_source_config)
+            sampling, total = read_model_sampling(data_source), None
+        else:
+            source = open_source(data_source, await find_file(store, project, data_source))
+            sampling, total = source.sampling, await asyncio.to_thread(source.check)
     except InvalidSource as error:
         raise invalid(str(error), error.path, error.code) from None
-    model = data_source.get("model") if source.sampling is not None else None
-    kept = jsontext.encode(_shown(data_source, source))
+    model = data_source.get("model") if sampling is not None else None
+    kept = await asyncio.to_thread(jsontext.encode, _shown(data_source, sampling))
     try:
         pinned = await pinned_criteria(eval_.criteria, partial(registry.expand, project))
     except InvalidGrader as error:  # it was deleted since the eval was created
@@ -59,12 +95,38 @@ async def new_run(
     await asyncio.to_thread(check_ready, criteria, model, not engine.has_own_judge)
     if not engine.has_own_judge:
         await check_listed(criteria, model)
+    await engine.admit(project, total or 0)
+    copied = await _copy(store, project, eval_, data_source) if is_logged(data_source) else None
+    rows_file, total = (None, total) if copied is None else copied
     try:
-        run = await store.runs.create(project, eval_.id, name, metadata, kept, model, total, options, pinned)
-    except UnknownEval:  # it was deleted just now
-        raise not_found("eval", eval_.id) from None
+        run = await store.runs.create(
+            project,
+            eval_.id,
+            name,
+            metadata,
+            kept,
+            model,
+            total,
+            options,
+            pinned,
+            rows_file=rows_file,
+            created_by=created_by,
+        )
+    except BaseException as error:
+        if rows_file is not None:
+            await store.row_files.delete([rows_file])
+        if isinstance(error, UnknownEval):  # it was deleted just now
+            raise not_found("eval", eval_.id) from None
+        raise
     engine.wake()
     return run
+
+
+async def _copy(store: Store, project: str, eval_: Eval, data_source: dict[str, Any]) -> CopiedLog:
+    try:
+        return await copy_logged(store, project, eval_, data_source)
+    except InvalidSource as error:
+        raise invalid(str(error), error.path, error.code) from None
 
 
 async def cancel_run(store: Store, engine: Engine, project: str, run: Run) -> Run:
@@ -81,13 +143,21 @@ async def delete_run(store: Store, engine: Engine, project: str, run: Run) -> No
 
 def run_wire(run: Run, base_url: str) -> dict[str, Any]:
     """`base_url`: the address that the client used, for the link back to us."""
+    if run.imported is None or run.received is None:
+        return own_run_wire(run, base_url)
+    shown = longjson.members(run.received)
+    shown |= {"id": run.id, "eval_id": run.eval_id, "report_url": _report_url(run, base_url)}
+    return {**shown, "warnings": _warnings(run), "imported": imported_wire(run.imported)}
+
+
+def own_run_wire(run: Run, base_url: str) -> dict[str, Any]:
     counted = run.passed + run.failed + run.errored + run.skipped
     has_results = counted > 0 or run.status == "completed"
     return {
         "object": "eval.run",
         "id": run.id,
         "eval_id": run.eval_id,
-        "report_url": f"{base_url}/evals/{run.eval_id}/runs/{run.id}",
+        "report_url": _report_url(run, base_url),
         "status": run.status,
         "model": run.model,
         "name": run.name,
@@ -107,10 +177,27 @@ def run_wire(run: Run, base_url: str) -> dict[str, Any]:
         "total_rows": run.total,
         "cost": run.cost,
         "error_reasons": [{"reason": text, "count": count} for text, count in told(run.reasons)],
-        "warnings": [{"warning": text, "count": count} for text, count in told(run.warnings)],
-        **({"graders": _graders(run.criteria)} if run.criteria else {}),
+        "warnings": _warnings(run),
+        **({"graders": _graders(run.criteria), "testing_criteria": run.criteria} if run.criteria else {}),
+        **({"regraded_from": run.regraded_from} if run.regraded_from else {}),
+        **local_wire(run.imported if run.received is None else None),
         **run.options,
     }
+
+
+def _report_url(run: Run, base_url: str) -> str:
+    return f"{base_url}/evals/{run.eval_id}/runs/{run.id}"
+
+
+def _warnings(run: Run) -> list[dict[str, Any]]:
+    return [{"warning": text, "count": count} for text, count in told(run.warnings)]
+
+
+def refuse_unrunnable(criteria: Sequence[Mapping[str, Any]]) -> None:
+    """Raises ApiError that names the criteria that cannot grade here: those of an eval that was made elsewhere."""
+    problems = unrunnable(criteria)
+    if problems:
+        raise invalid_grader(InvalidGrader(problems), "testing_criteria")
 
 
 MUCH = 0.05
@@ -131,10 +218,10 @@ def told(notes: Mapping[str, int] | None) -> list[tuple[str, int]]:
 def _graders(criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Which versions of registered graders a run is graded by."""
     return [
-        {"testing_criteria": each.id, **registered}
-        for each in load_criteria(criteria)
-        if each.spec is not None
-        for registered in each.spec.registered
+        {"testing_criteria": criterion.id, **registered}
+        for criterion in load_criteria(criteria)
+        if criterion.spec is not None
+        for registered in criterion.spec.registered
     ]
 
 
@@ -152,18 +239,18 @@ def _criteria(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _shown(data_source: dict[str, Any], source: Source) -> dict[str, Any]:
+def _shown(data_source: dict[str, Any], sampling: Sampling | None) -> dict[str, Any]:
     """The data source as it is kept: its messages in the form that those of criteria have."""
-    if source.sampling is None or not isinstance(source.sampling.messages, Messages):
+    if sampling is None or not isinstance(sampling.messages, Messages):
         return data_source
-    messages = {**data_source["input_messages"], "template": source.sampling.messages.echo()}
+    messages = {**data_source["input_messages"], "template": sampling.messages.echo()}
     return {**data_source, "input_messages": messages}
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
+def _options(body: dict[str, Any]) -> dict[str, Any]:
     """Extensions of ours: what a run may spend, and how long it may take."""
     options: dict[str, Any] = {}
-    budget = given.get("budget")
+    budget = body.get("budget")
     if budget is not None:
         if not isinstance(budget, dict):
             raise wrong_type("budget", 'an object such as {"tokens": 100000, "dollars": 5}', budget)
@@ -172,7 +259,7 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
                 raise invalid(f"budget.{name}: unknown. Use: tokens, dollars.", f"budget.{name}", "unknown_parameter")
             _positive(f"budget.{name}", limit)
         options["budget"] = budget
-    deadline = given.get("deadline_s")
+    deadline = body.get("deadline_s")
     if deadline is not None:
         _positive("deadline_s", deadline)
         options["deadline_s"] = deadline

@@ -8,8 +8,9 @@ import msgspec
 from fairmark import jsontext
 from fairmark.errors import FairmarkError, GradingFailed, NotGraded
 from fairmark.evals.source import Sampling, SourceRow
+from fairmark.failures import as_failure
 from fairmark.judges.base import Budget, Completion, Judge, Prompt
-from fairmark.row import Row, content_text, first_message, read_sample
+from fairmark.row import Row, content_text, first_message, read_sample, unread
 from fairmark.text.messages import Messages
 
 
@@ -28,7 +29,10 @@ class Sampled(msgspec.Struct, frozen=True):
     @property
     def sample(self) -> dict[str, Any]:
         """As graders see it."""
-        return with_speech({"choices": self.reply.get("choices") or [], "model": self.reply.get("model")})
+        sample = {"choices": self.reply.get("choices") or [], "model": self.reply.get("model")}
+        # What only a response has: the tools that its provider ran.
+        sample |= {name: self.reply[name] for name in ("output", "output_text", "output_tools") if name in self.reply}
+        return with_speech(sample)
 
     def encode(self) -> bytes:
         return jsontext.encode(msgspec.to_builtins(self))
@@ -41,21 +45,21 @@ class Sampled(msgspec.Struct, frozen=True):
 async def sample_rows(how: Sampling, rows: Sequence[SourceRow], judge: Judge, budget: Budget | None) -> list[Sampled]:
     """The model's answers to the rows, asked all at once."""
     prompts: list[Prompt] = []
-    found: list[Sampled | None] = []
+    failures: list[Sampled | None] = []
     for row in rows:
         try:
             messages = _messages(how, row)
         except GradingFailed as failure:
-            found.append(Sampled([], {}, error=str(failure), code=failure.flag))
+            failures.append(Sampled([], {}, error=str(failure), code=failure.flag))
             continue
-        prompts.append(Prompt(how.model, messages, how.sampling, how.more))
-        found.append(None)
+        prompts.append(Prompt(how.model, messages, how.sampling, how.more, how.hosted))
+        failures.append(None)
     try:
         completions = await judge.complete(prompts, budget)
     except FairmarkError as error:  # wrong settings, say: told on every row they keep from being sampled
-        completions = [Completion({}, failure=GradingFailed(str(error)))] * len(prompts)
+        completions = [Completion({}, failure=as_failure(error))] * len(prompts)
     answers = iter(zip(prompts, completions, strict=True))
-    return [_sampled(*next(answers)) if each is None else each for each in found]
+    return [_sampled(*next(answers)) if failed is None else failed for failed in failures]
 
 
 def _sampled(prompt: Prompt, answer: Completion | NotGraded) -> Sampled:
@@ -72,7 +76,7 @@ def _sampled(prompt: Prompt, answer: Completion | NotGraded) -> Sampled:
 
 def _messages(how: Sampling, row: SourceRow) -> list[dict[str, Any]]:
     """The row's messages. Raises GradingFailed."""
-    source = Row(row.item, read_sample(None))
+    source = unread(Row(row.item, read_sample(None)))
     if isinstance(how.messages, Messages):
         return how.messages.render(source)
     value = how.messages.value(source)
@@ -81,17 +85,17 @@ def _messages(how: Sampling, row: SourceRow) -> list[dict[str, Any]]:
     if (
         not isinstance(value, list)
         or not value
-        or not all(isinstance(each, Mapping) and "role" in each for each in value)
+        or not all(isinstance(message, Mapping) and "role" in message for message in value)
     ):
         raise GradingFailed(
             f"{how.messages}: expected a list of messages or a string, found {jsontext.describe(value)}."
         )
-    return [_message(each) for each in value]
+    return [_message(message) for message in value]
 
 
-def _message(given: Mapping[str, Any]) -> dict[str, Any]:
+def _message(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A message of the row as the chat completions API takes it: nothing in it is a template."""
-    message = {"content": None, **{key: value for key, value in given.items() if key != "type"}}
+    message = {"content": None, **{key: value for key, value in fields.items() if key != "type"}}
     content = message["content"]
     if isinstance(content, Mapping):
         content = [content]

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from fairmark import jsontext
+from fairmark import jsontext, longjson
 from fairmark.data.dataset import DataFile
 from fairmark.errors import GradingFailed, InvalidData, InvalidGrader, InvalidSource
 from fairmark.graders.judging import read_sampling
+from fairmark.longjson import LongList
 from fairmark.row import split_row
 from fairmark.store import Store
 from fairmark.text.messages import Messages
 from fairmark.text.template import Template, Variable
 
 TYPES = ("jsonl", "completions", "responses")
-_LOG_SOURCES = ("stored_completions", "responses")
 _MOST_TOOLS = 128
 
 
@@ -24,6 +24,10 @@ class SourceRow(NamedTuple):
     position: int
     item: dict[str, Any]
     sample: Any
+    shown: dict[str, Any] | None = None
+    """What an output item shows as its sample, where that is more than what graders see of it."""
+    absent: str | None = None
+    """Why it has no sample, where one was asked for in vain: nothing can be graded then."""
 
 
 class Sampling(NamedTuple):
@@ -33,6 +37,14 @@ class Sampling(NamedTuple):
     messages: Messages | Variable
     sampling: dict[str, Any]
     more: dict[str, Any]
+    hosted: tuple[str, ...] = ()
+    """Tools that only its provider can run, which it is asked to do."""
+
+
+NOT_HERE = (
+    "its content is not on this server: it was deleted just now, or lies at another server. Servers on one database "
+    "need one FAIRMARK_HOME between them, where files lie."
+)
 
 
 class UploadedFile(NamedTuple):
@@ -42,41 +54,63 @@ class UploadedFile(NamedTuple):
     name: str
 
 
+class RowSource(Protocol):
+    """Where the rows of a run come from."""
+
+    sampling: Sampling | None
+
+    @property
+    def path(self) -> Path | None:
+        """The file that they are in, where there is one."""
+        ...
+
+    def rows(self) -> Iterator[SourceRow]:
+        """From the first to the last, in the same order each time. Raises InvalidSource."""
+        ...
+
+
 class Source:
     """A data source that was looked at and can be used."""
 
-    def __init__(self, given: dict[str, Any], file: UploadedFile | None) -> None:
+    def __init__(self, data_source: dict[str, Any], file: UploadedFile | None) -> None:
         self._file = file
-        self.sampling = _sampling(given)
-        self._content: list[Any] | None = None
-        source = given.get("source")
+        self.sampling = read_model_sampling(data_source)
+        self._content: list[Any] | LongList | None = None
+        source = data_source.get("source")
         if not isinstance(source, dict):
-            found = "missing" if source is None else f"found {jsontext.describe(source)}"
-            raise InvalidSource(".source", f'{found}. It takes an object such as {{"type": "file_id", "id": "…"}}.')
+            shown = "missing" if source is None else f"found {jsontext.describe(source)}"
+            raise InvalidSource(".source", f'{shown}. It takes an object such as {{"type": "file_id", "id": "…"}}.')
         match source.get("type"):
             case "file_content":
                 content = source.get("content")
-                if not isinstance(content, list) or not content:
-                    found = "an empty list" if content == [] else jsontext.describe(content)
-                    raise InvalidSource(".source.content", f'found {found}. It takes rows: [{{"item": {{…}}}}, …].')
+                if not isinstance(content, (list, LongList)) or not content:
+                    shown = "an empty list" if content == [] else jsontext.describe(content)
+                    raise InvalidSource(".source.content", f'found {shown}. It takes rows: [{{"item": {{…}}}}, …].')
                 self._content = content
             case "file_id":
                 if file is None:
-                    found = jsontext.describe(source.get("id"))
-                    raise InvalidSource(".source.id", f"found {found}. There is no such file.", "file_not_found")
-            case kind if kind in _LOG_SOURCES:
-                message = f"{kind}: this server keeps no log of completions. Use file_content or file_id."
-                raise InvalidSource(".source.type", message, "unsupported_source")
+                    shown = jsontext.describe(source.get("id"))
+                    raise InvalidSource(".source.id", f"found {shown}. There is no such file.", "file_not_found")
+                if not file.path.exists():
+                    raise InvalidSource(".source.id", NOT_HERE, "file_not_here")
             case kind:
-                found = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
-                raise InvalidSource(".source.type", f"{found}. Use one of: file_content, file_id.")
+                shown = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
+                known = "file_content, file_id, stored_completions, responses"
+                raise InvalidSource(".source.type", f"{shown}. Use one of: {known}.")
+
+    @property
+    def path(self) -> Path | None:
+        return None if self._content is not None or self._file is None else self._file.path
 
     def check(self) -> int:
         """Reads every row once and counts them. Raises InvalidSource for the first that is none."""
-        for index, given in enumerate(self._content or ()):
-            problem = _unwrapped(given)
-            if problem is not None:
-                raise InvalidSource(f".source.content[{index}]", problem)
+        try:
+            for index, entry in enumerate(self._content or ()):
+                problem = _unwrapped(entry)
+                if problem is not None:
+                    raise InvalidSource(f".source.content[{index}]", problem)
+        except jsontext.NotJson as error:  # of a long list, which is read only now
+            raise InvalidSource(".source.content", f"The body is not JSON: {error}.", "invalid_json") from None
         count = 0
         for row in self._rows():
             if isinstance(row, InvalidData):
@@ -104,63 +138,73 @@ class Source:
             return
         assert self._file is not None  # noqa: S101  # rows are here or there
         try:
-            for found in DataFile(str(self._file.path), _split, self._file.name):
-                yield found if isinstance(found, InvalidData) else (found.item, found.sample)
+            for data_row in DataFile(str(self._file.path), _split, self._file.name, decode=read_row):
+                yield data_row if isinstance(data_row, InvalidData) else (data_row.item, data_row.sample)
         except InvalidData as error:
             raise InvalidSource(".source.id", str(error).removeprefix(f"{self._file.path}: ")) from None
 
 
-def _split(given: Any) -> tuple[dict[str, Any], Any]:
-    item, sample = split_row(given)
-    if jsontext.deeper_than(given, jsontext.MAX_DEPTH):
+def read_row(text: bytes) -> Any:
+    """A row, or several, of JSON. Long lists in it may be LongLists; those of items stay so."""
+    return longjson.decode(text, rows=True)
+
+
+def _split(row: Any) -> tuple[dict[str, Any], Any]:
+    item, sample = split_row(row)
+    if jsontext.deeper_than(row, jsontext.MAX_DEPTH):
         raise GradingFailed(f"row: nested deeper than {jsontext.MAX_DEPTH} levels.")
-    return dict(item), sample
+    return dict(item), longjson.whole(sample)
 
 
-def _unwrapped(given: Any) -> str | None:
+def _unwrapped(row: Any) -> str | None:
     """What is wrong with a row in a request, which has an item. Only a line of a file may be the item itself: here it
     would be a misspelt key that nobody is told of."""
-    if not isinstance(given, dict) or isinstance(given.get("item"), dict):
+    if not isinstance(row, dict) or isinstance(row.get("item"), dict):
         return None
-    if "item" in given:
-        found = f"found {jsontext.describe(given['item'])}"
+    if "item" in row:
+        mistake = f"found {jsontext.describe(row['item'])}"
     else:
-        keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(given)[:10])
-        found = f"missing. The row has: {keys}" if keys else "missing"
-    return f'item: {found}. A row is {{"item": {{…}}, "sample": …}}.'
+        keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(row)[:10])
+        mistake = f"missing. The row has: {keys}" if keys else "missing"
+    return f'item: {mistake}. A row is {{"item": {{…}}, "sample": …}}.'
 
 
-async def find_file(store: Store, project: str, given: Any) -> UploadedFile | None:
+async def find_file(store: Store, project: str, data_source: Any) -> UploadedFile | None:
     """The file that a data source names; None where it names none, or one that is not there."""
-    match given:
+    match data_source:
         case {"source": {"type": "file_id", "id": str() as file_id}}:
-            found = await store.files.get(project, file_id)
-            return None if found is None else UploadedFile(store.files.content(found.id), found.filename)
+            file = await store.files.get(project, file_id)
+            return None if file is None else UploadedFile(store.files.content(file.id), file.filename)
         case _:
             return None
 
 
-def open_source(given: Any, file: UploadedFile | None = None) -> Source:
+def open_source(data_source: Any, file: UploadedFile | None = None) -> Source:
     """The data source of a run; `file` is the one it names. Raises InvalidSource."""
-    if not isinstance(given, dict):
-        found = "missing" if given is None else f"found {jsontext.describe(given)}"
-        raise InvalidSource("", f"{found}. It takes an object with a type: {', '.join(TYPES)}.", "invalid_type")
-    if given.get("type") not in TYPES:
-        kind = given.get("type")
-        found = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
-        raise InvalidSource(".type", f"{found}. Use one of: {', '.join(TYPES)}.")
-    return Source(given, file)
+    check_type(data_source)
+    return Source(data_source, file)
 
 
-def _sampling(given: dict[str, Any]) -> Sampling | None:
+def check_type(data_source: Any) -> None:
+    """Raises InvalidSource for what is no data source at all."""
+    if not isinstance(data_source, dict):
+        mistake = "missing" if data_source is None else f"found {jsontext.describe(data_source)}"
+        raise InvalidSource("", f"{mistake}. It takes an object with a type: {', '.join(TYPES)}.", "invalid_type")
+    if data_source.get("type") not in TYPES:
+        kind = data_source.get("type")
+        mistake = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
+        raise InvalidSource(".type", f"{mistake}. Use one of: {', '.join(TYPES)}.")
+
+
+def read_model_sampling(data_source: dict[str, Any]) -> Sampling | None:
     """How to sample; None where the rows bring their samples, or there are none to be got."""
-    messages, model = given.get("input_messages"), given.get("model")
-    if given["type"] == "jsonl" or (messages is None and model is None):
+    messages, model = data_source.get("input_messages"), data_source.get("model")
+    if data_source["type"] == "jsonl" or (messages is None and model is None):
         return None
     if not isinstance(model, str) or not model:
-        found = "missing" if model is None else f"found {jsontext.describe(model)}"
-        raise InvalidSource(".model", f"{found}. It takes the name of the model to sample.")
-    parameters = given.get("sampling_params")
+        mistake = "missing" if model is None else f"found {jsontext.describe(model)}"
+        raise InvalidSource(".model", f"{mistake}. It takes the name of the model to sample.")
+    parameters = data_source.get("sampling_params")
     if parameters is not None and not isinstance(parameters, dict):
         raise InvalidSource(".sampling_params", f"found {jsontext.describe(parameters)}. It takes an object.")
     parameters = parameters or {}
@@ -169,18 +213,20 @@ def _sampling(given: dict[str, Any]) -> Sampling | None:
     except InvalidGrader as error:
         problem = error.problems[0]
         raise InvalidSource(f".sampling_params{problem.path}", problem.message, problem.code) from None
-    return Sampling(model, _messages(messages), sampling, _more(given, parameters))
+    hosted = _hosted(data_source, parameters)
+    more = _as_response(parameters) if hosted else _more(data_source, parameters)
+    return Sampling(model, _messages(messages), sampling, more, hosted)
 
 
-def _messages(given: Any) -> Messages | Variable:
-    match given:
+def _messages(value: Any) -> Messages | Variable:
+    match value:
         case {"type": "template", "template": template}:
             try:
                 messages = Messages(template)
             except InvalidGrader as error:
                 problem = error.problems[0]
                 raise InvalidSource(f".input_messages.template{problem.path}", problem.message, problem.code) from None
-            for variable in (each for template in messages.templates for each in template.variables):
+            for variable in (used for template in messages.templates for used in template.variables):
                 if variable.namespace != "item":
                     message = f"{variable}: there is no sample yet while one is being made. Use item."
                     raise InvalidSource(".input_messages.template", message)
@@ -198,7 +244,7 @@ def _messages(given: Any) -> Messages | Variable:
             raise InvalidSource(".input_messages", f"missing. {_INPUT_MESSAGES}", "missing_required_parameter")
         case _:
             raise InvalidSource(
-                ".input_messages", f"found {jsontext.shorten(jsontext.write(given))}. {_INPUT_MESSAGES}"
+                ".input_messages", f"found {jsontext.shorten(jsontext.write(value))}. {_INPUT_MESSAGES}"
             )
 
 
@@ -208,14 +254,14 @@ _INPUT_MESSAGES = (
 )
 
 
-def _more(given: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+def _more(data_source: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
     """The form of the answer and the tools, as the chat completions API takes them."""
     # Users ask for speech beside the sampling parameters, or among them.
-    asked = {name: given.get(name, parameters.get(name)) for name in ("modalities", "audio")}
+    asked = {name: data_source.get(name, parameters.get(name)) for name in ("modalities", "audio")}
     more: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     wanted = parameters.get("response_format")
     where = ".sampling_params.response_format"
-    if given["type"] == "responses":
+    if data_source["type"] == "responses":
         text = parameters.get("text")
         wanted = text.get("format") if isinstance(text, dict) else None
         where = ".sampling_params.text.format"
@@ -235,6 +281,37 @@ def _more(given: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
     return more
 
 
+def _hosted(data_source: dict[str, Any], parameters: dict[str, Any]) -> tuple[str, ...]:
+    """The kinds of tools that only a provider can run."""
+    tools = parameters.get("tools")
+    if data_source["type"] != "responses" or not isinstance(tools, list):
+        return ()
+    kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)]
+    return tuple(dict.fromkeys(kind for kind in kinds if isinstance(kind, str) and kind not in ("function", "")))
+
+
+def _as_response(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The form of the answer and the tools, as the responses API takes them: the provider looks at them."""
+    tools = parameters["tools"]
+    if len(tools) > _MOST_TOOLS:
+        raise InvalidSource(".sampling_params.tools", f"It takes a list of at most {_MOST_TOOLS} tools.")
+    for index, tool in enumerate(tools):
+        if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+            raise InvalidSource(f".sampling_params.tools[{index}]", "It takes a tool, an object with a type.")
+    named = ("text", "tool_choice", "include", "parallel_tool_calls", "max_tool_calls")
+    more = {name: parameters[name] for name in named if parameters.get(name) is not None}
+    return {**more, "tools": [_flat(tool) for tool in tools]}
+
+
+def _flat(tool: dict[str, Any]) -> dict[str, Any]:
+    """A function as the responses API writes it."""
+    match tool:
+        case {"type": "function", "function": dict() as function}:
+            return {"type": "function", **function}
+        case _:
+            return tool
+
+
 def _tool(index: int, tool: Any) -> dict[str, Any]:
     match tool:
         case {"type": "function", "function": {"name": str()}}:
@@ -242,7 +319,8 @@ def _tool(index: int, tool: Any) -> dict[str, Any]:
         case {"type": "function", "name": str()}:  # as the responses API writes it
             return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
         case {"type": str() as kind}:
-            message = f"{jsontext.quote(kind)} is a tool that only its provider can run. Use function tools."
+            only = "is a tool that only its provider can run, in runs of type responses"
+            message = f"{jsontext.quote(kind)} {only}. Use functions."
             raise InvalidSource(f".sampling_params.tools[{index}].type", message, "unsupported_tool")
         case _:
             raise InvalidSource(f".sampling_params.tools[{index}]", "It takes a function tool.")

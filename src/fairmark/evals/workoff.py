@@ -2,31 +2,45 @@
 transaction with the run's counters."""
 
 import asyncio
+import contextlib
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
-from fairmark import jsontext
-from fairmark.errors import GradingFailed
+from fairmark import longjson
+from fairmark.apart import goes_elsewhere
+from fairmark.context import Elsewhere
+from fairmark.data.dataset import BOM
+from fairmark.errors import GradingFailed, JudgeFailed
 from fairmark.evals.batch import Batch
+from fairmark.evals.copied import CopiedRows
 from fairmark.evals.criteria import Criterion, Outcome, load_criteria
 from fairmark.evals.flight import Flight
 from fairmark.evals.item import given_sample, made_sample
 from fairmark.evals.sampling import Sampled, sample_rows, with_speech
-from fairmark.evals.source import Source, SourceRow, find_file, open_source
+from fairmark.evals.silence import Silence
+from fairmark.evals.source import RowSource, SourceRow, find_file, open_source, read_model_sampling
 from fairmark.graders import paid, rows_at_once, waits
 from fairmark.judgement import Usage
 from fairmark.judges.base import Budget, Judge
-from fairmark.result import Result
-from fairmark.row import Row, make_row
+from fairmark.longjson import LONG
+from fairmark.result import Grade, Result
+from fairmark.row import Row, make_row, unread
 from fairmark.run import grade_rows, shared_context
 from fairmark.settings import settings
+from fairmark.spec import GraderSpec
 from fairmark.store import Counts, NewItem, Run, Store, StoreUnavailable
+from fairmark.work.pool import cores
 
 ROWS_A_CHUNK = 64
 """What is graded together is stored together: a smaller chunk is stored sooner."""
+CHUNKS_ELSEWHERE = 2 * cores() + 1
+"""Chunks under way where other processes compute them: each has the next one waiting."""
 ROWS_A_WRITE = 1000
 WRITE_EVERY_S = 0.1
 KEEP_EVERY_S = 0.02
@@ -35,13 +49,21 @@ UNSTORED_AT_MOST = 64
 has paid for so many in vain."""
 WATCH_EVERY_S = 1.0
 """How often it is looked whether the run is still there, and a store that was away is tried again."""
+LONG_ROW_BYTES = 10_000
+"""Rows of a file that have as many, on average, are read in a thread."""
 ROWS_A_LOOK = 1000
 """How many rows that are done already are passed by at once."""
+
+SAMPLING = "sampling"
+"""What asks the model under test, beside the criteria."""
 
 T = TypeVar("T")
 
 Graded = Callable[[Sequence[Result]], None]
 """Told of all that was graded, as it is; for metrics."""
+
+BudgetOf = Callable[[str, Budget | None], Budget | None]
+"""What a run of a project may spend: its own budget, within what others say."""
 
 log = logging.getLogger("fairmark.runs")
 
@@ -57,12 +79,14 @@ class RunWork:
         self,
         store: Store,
         run: Run,
-        source: Source,
+        source: RowSource,
         criteria: Sequence[Criterion],
         done: bytearray,
         judge: Judge | None,
         graded: Graded,
         flight: Flight,
+        budget_of: BudgetOf = lambda project, own: own,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._flight = flight
         self._store = store
@@ -71,7 +95,8 @@ class RunWork:
         self._source = source
         self._criteria = criteria
         self._done = done
-        self._context = shared_context(judge, _budget(run), run.project)
+        context = shared_context(judge, budget_of(run.project, _budget(run)), run.project)
+        self._context = replace(context, elsewhere=elsewhere)
         self._chunk_rows = ROWS_A_CHUNK
         self._to_keep: list[tuple[int, bytes]] = []
         self._keeping: asyncio.Task[None] | None = None
@@ -80,20 +105,36 @@ class RunWork:
         # Held from before a question until its answer is in the store: questions wait when storing falls behind.
         self._unstored = asyncio.Semaphore(settings().judge_concurrency + UNSTORED_AT_MOST)
         self._written: asyncio.Queue[tuple[list[NewItem], Counts] | None] = asyncio.Queue(maxsize=16)
+        self._silence = Silence(settings().judge_give_up_s)
         deadline_s = run.options.get("deadline_s")
         self._ends_at = None if deadline_s is None else run.created_at + deadline_s
 
     @classmethod
-    async def begin(cls, store: Store, run: Run, judge: Judge | None, graded: Graded, flight: Flight) -> "RunWork":
+    async def begin(
+        cls,
+        store: Store,
+        run: Run,
+        judge: Judge | None,
+        graded: Graded,
+        flight: Flight,
+        budget_of: BudgetOf = lambda project, own: own,
+        elsewhere: Elsewhere | None = None,
+    ) -> "RunWork":
+        """`elsewhere`: other machines, which grade; whatever is stored is stored here."""
         eval_ = await store.evals.get(run.project, run.eval_id)
         now = await store.runs.get(run.project, run.eval_id, run.id)  # with what has been spent since it was claimed
         if eval_ is None or now is None:
             raise RunGone
-        given = jsontext.decode(now.data_source)
-        file = await find_file(store, run.project, given)
+        data_source = await asyncio.to_thread(longjson.decode, now.data_source, rows=True)
+        if now.rows_file is not None:
+            # Whoever grades again has the answers; others may want new ones to the same rows.
+            path = store.row_files.path(now.rows_file)
+            source: RowSource = CopiedRows(path, None if now.regraded_from else read_model_sampling(data_source))
+        else:
+            source = open_source(data_source, await find_file(store, run.project, data_source))
         done = await store.items.done(now)
         criteria = load_criteria(now.criteria or eval_.criteria)
-        return cls(store, now, open_source(given, file), criteria, done, judge, graded, flight)
+        return cls(store, now, source, criteria, done, judge, graded, flight, budget_of, elsewhere)
 
     async def do(self) -> None:
         """All rows that are not in the store yet. Raises RunGone where the run is taken away meanwhile."""
@@ -105,8 +146,10 @@ class RunWork:
                 watching = tasks.create_task(self._watch())
                 writing = tasks.create_task(self._write())
                 writing.add_done_callback(lambda _: watching.cancel())
-                if self._source.sampling is None and not any(each.spec and waits(each.spec) for each in self._criteria):
-                    await self._compute()
+                if self._source.sampling is None and not any(
+                    criterion.spec and waits(criterion.spec) for criterion in self._criteria
+                ):
+                    await self._compute(tasks)
                 else:
                     await self._wait(tasks)
                 await self._written.put(None)
@@ -123,26 +166,48 @@ class RunWork:
             for position, body in stored.items():
                 if not (position < len(self._done) and self._done[position]):
                     sampled = Sampled.decode(body)
-                    budget.spend(Usage(*sampled.usage), sampled.cost)
+                    budget.count(Usage(*sampled.usage), sampled.cost)
 
-    async def _compute(self) -> None:
-        """Graders that compute: chunk after chunk. The road of a grade sees to it that others have their turn."""
-        for chunk in self._chunks():
-            if chunk:
-                await self._written.put(await self._grade(chunk))
+    async def _compute(self, tasks: asyncio.TaskGroup) -> None:
+        """Graders that compute: chunk after chunk, or several side by side where other processes compute them. The road
+        of a grade sees to it that others have their turn."""
+        specs = [criterion.spec for criterion in self._criteria if criterion.spec]
+        running: set[asyncio.Task[None]] = set()
+        async for chunk in self._read_chunks():
+            if chunk and (self._context.elsewhere is not None or any(map(goes_elsewhere, specs))):
+                if len(running) >= self._chunks_at_once(specs):
+                    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                task = tasks.create_task(self._chunk(chunk))
+                running.add(task)
+                task.add_done_callback(running.discard)
+            elif chunk:
+                await self._chunk(chunk)
             await asyncio.sleep(0)
+        while running:
+            await asyncio.wait(set(running))
+
+    def _chunks_at_once(self, specs: Sequence[GraderSpec]) -> int:
+        """Whoever computes them has the next one waiting, here or on other machines."""
+        elsewhere = self._context.elsewhere
+        if elsewhere is None:
+            return CHUNKS_ELSEWHERE
+        return max(CHUNKS_ELSEWHERE, max(map(elsewhere.ahead, specs), default=0) // self._chunk_rows)
 
     async def _wait(self, tasks: asyncio.TaskGroup) -> None:
         """Graders and models that wait: many chunks under way at once.
 
         Where a model is asked, a chunk is a row: one that hangs must not keep from the store what others have cost.
         """
-        sizes = [rows_at_once(each.spec) for each in self._criteria if each.spec and waits(each.spec)]
-        asks = self._source.sampling is not None or any(paid(each.spec) for each in self._criteria if each.spec)
+        sizes = [
+            rows_at_once(criterion.spec) for criterion in self._criteria if criterion.spec and waits(criterion.spec)
+        ]
+        asks = self._source.sampling is not None or any(
+            paid(criterion.spec) for criterion in self._criteria if criterion.spec
+        )
         self._chunk_rows = 1 if asks else min(ROWS_A_CHUNK, *sizes)
         share = self._flight.share(self._run.project, self._chunk_rows)
         running: set[asyncio.Task[None]] = set()
-        for chunk in self._chunks():
+        async for chunk in self._read_chunks():
             if not chunk:
                 await asyncio.sleep(0)
                 continue
@@ -154,6 +219,16 @@ class RunWork:
             await asyncio.sleep(0)
         while running:
             await asyncio.wait(set(running))
+
+    async def _read_chunks(self) -> AsyncIterator[list[SourceRow]]:
+        """Chunk after chunk, read in a thread where that may take long."""
+        chunks = self._chunks()
+        if not await asyncio.to_thread(_are_long, self._source.path, self._run.total):
+            for chunk in chunks:
+                yield chunk
+            return
+        while (read := await asyncio.to_thread(next, chunks, None)) is not None:
+            yield read
 
     def _chunks(self) -> Iterator[list[SourceRow]]:
         """The rows that are not in the store yet; an empty chunk now and then where many are, for others' turn."""
@@ -193,7 +268,7 @@ class RunWork:
         for row in chunk:
             sampled = samples.get(row.position)
             if sampled is None or how is None:
-                shown = given_sample(row.sample)
+                shown = row.shown or given_sample(row.sample)
             else:  # what was paid for is counted, and shown
                 batch.count_sampled(how.model, sampled)
                 shown = made_sample(sampled, how)
@@ -214,28 +289,47 @@ class RunWork:
                     outcome: Outcome = "error" if sampled.error is not None else "skip"
                     batch.leave_out(source, f"there is no sample: {sampled.error or sampled.skipped}", outcome, shown)
                     continue
-                given: Any = sampled.sample
+                sample: Any = sampled.sample
             else:
-                given = with_speech(source.sample) if isinstance(source.sample, dict) else source.sample
-                shown = {}
+                sample = with_speech(source.sample) if isinstance(source.sample, dict) else source.sample
+                shown = source.shown or {}
+                if source.absent is not None:
+                    batch.leave_out(
+                        source, f"there is no sample: {source.absent}", "error", shown or given_sample(None)
+                    )
+                    continue
             try:
-                row = make_row(source.item, given)
+                row = unread(make_row(source.item, sample))
             except GradingFailed as failure:
-                batch.leave_out(source, str(failure), "error", shown or given_sample(given))
+                batch.leave_out(source, str(failure), "error", shown or given_sample(sample))
                 continue
-            rows.append((source, row, shown or given_sample(given)))
+            rows.append((source, row, shown or given_sample(sample)))
         read = [row for _, row, _ in rows]
         graded = await asyncio.gather(*(self._by(criterion, read) for criterion in self._criteria))
-        for index, (source, _, shown) in enumerate(rows):
-            batch.add(source, [None if results is None else results[index] for results in graded], shown)
+
+        def add() -> None:
+            for index, (source, _, shown) in enumerate(rows):
+                batch.add(source, [None if results is None else results[index] for results in graded], shown)
+
+        if any(row.chars > LONG for row in read):
+            await asyncio.to_thread(add)
+        else:
+            add()
         return batch.items, batch.counts
 
     async def _by(self, criterion: Criterion, rows: Sequence[Row]) -> list[Result] | None:
         if criterion.spec is None:
             return None
         # Each criterion notes its warnings on rows of its own.
-        own = [Row(row.item, row.sample) for row in rows]
-        results = await grade_rows(criterion.spec, own, self._context)
+        own = [row.again() for row in rows]
+        given_up = self._silence.given_up(criterion.id)
+        if given_up is not None:
+            results = [Result(criterion.spec, Grade.failed(JudgeFailed(given_up)), 0.0) for _ in own]
+        else:
+            results = await grade_rows(criterion.spec, own, self._context)
+            if paid(criterion.spec):
+                for result in results:
+                    self._silence.heard(criterion.id, result.error if result.errors[JudgeFailed.flag] else None)
         self._graded(results)
         return results
 
@@ -243,15 +337,22 @@ class RunWork:
         """The rows' samples: those in the store, and the others asked for and stored before anybody grades them."""
         how = self._source.sampling
         assert how is not None  # noqa: S101  # only called where there is one
-        found = await self._stored_samples(chunk)
-        missing = [row for row in chunk if row.position not in found]
+        samples = await self._stored_samples(chunk)
+        missing = [row for row in chunk if row.position not in samples]
         if not missing:
-            return found
+            return samples
         async with self._unstored:
+            given_up = self._silence.given_up(SAMPLING)
+            if given_up is not None:  # not stored: a run that is taken up again may ask
+                return samples | {row.position: Sampled([], {}, error=given_up) for row in missing}
             made = await sample_rows(how, missing, self._context.judge, self._context.budget)
+            for sampled in made:
+                self._silence.heard(SAMPLING, sampled.error if sampled.code == JudgeFailed.flag else None)
             fresh = {row.position: sampled for row, sampled in zip(missing, made, strict=True)}
-            await self._keep([(position, each.encode()) for position, each in fresh.items() if each.skipped is None])
-        return found | fresh
+            await self._keep(
+                [(position, sampled.encode()) for position, sampled in fresh.items() if sampled.skipped is None]
+            )
+        return samples | fresh
 
     async def _keep(self, samples: list[tuple[int, bytes]]) -> None:
         """Returns when the samples are in the store. Those that come together are written together."""
@@ -260,6 +361,8 @@ class RunWork:
         self._to_keep += samples
         if self._keeping is None or self._keeping.done():
             self._keeping = asyncio.create_task(self._keep_all())
+            # Whoever waits for it may be gone when it finds that the run is.
+            self._keeping.add_done_callback(lambda kept: kept.cancelled() or kept.exception())
         await asyncio.shield(self._keeping)
 
     async def _keep_all(self) -> None:
@@ -304,31 +407,43 @@ class RunWork:
     async def _batches(self) -> AsyncIterator[tuple[list[NewItem], Counts]]:
         ended = False
         while not ended:
-            found = await self._written.get()
+            batch = await self._written.get()
             items: list[NewItem] = []
             counts = Counts()
             until = time.monotonic() + WRITE_EVERY_S
-            while found is not None:
-                items += found[0]
-                counts = counts.plus(found[1])
+            while batch is not None:
+                items += batch[0]
+                counts = counts.plus(batch[1])
                 if len(items) >= ROWS_A_WRITE:
                     break
                 try:
                     async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                        found = await self._written.get()
+                        batch = await self._written.get()
                 except TimeoutError:
                     break
-            ended = found is None
+            ended = batch is None
             if items:
                 yield items, counts
 
 
+def _are_long(path: Path | None, rows: int | None) -> bool:
+    """Whether the rows of a file are long, or they are one JSON text together."""
+    if path is None:
+        return False
+    with contextlib.suppress(OSError), path.open("rb") as file:  # who reads it tells what is wrong
+        size = os.fstat(file.fileno()).st_size
+        return size > LONG and (
+            size / max(1, rows or 1) > LONG_ROW_BYTES or file.read(64).lstrip(BOM).lstrip()[:1] == b"["
+        )
+    return False
+
+
 def _budget(run: Run) -> Budget | None:
     """What is left for a run, after what its stored rows have cost."""
-    given = run.options.get("budget")
-    if not isinstance(given, dict):
+    limits = run.options.get("budget")
+    if not isinstance(limits, dict):
         return None
-    budget = Budget(given.get("tokens"), given.get("dollars"))
+    budget = Budget(limits.get("tokens"), limits.get("dollars"))
     budget.spent_tokens = sum(usage[3] for usage in run.usage.values())
     budget.spent_dollars = run.cost or 0.0
     return budget

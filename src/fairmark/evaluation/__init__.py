@@ -21,6 +21,7 @@ from fairmark.evaluation.azure import (
     AzureOpenAITextSimilarityGrader,
 )
 from fairmark.evaluation.evaluators import split
+from fairmark.evaluation.outcome import Evaluated
 
 __all__ = [
     "AzureOpenAIGrader",
@@ -44,12 +45,14 @@ def evaluate(
     output_path: str | os.PathLike[str] | None = None,
     fail_on_evaluator_errors: bool = False,
     tags: Mapping[str, str] | None = None,
+    progress: bool | None = None,
     **others: Any,
-) -> dict[str, Any]:
+) -> Evaluated:
     """Rows and metrics: `{"rows": [flat dict, …], "metrics": {…}, "studio_url": None}`.
 
     Raises EvaluationFailed for wrong arguments, before anything runs. A row that an evaluator fails on never stops the
     others, unless `fail_on_evaluator_errors`; it has no value, or score 0 and an `error`, and there is a warning.
+    `progress`: whether to show how far graders are; None: in notebooks.
     """
     _check(evaluation_name, target)
     saved = saving.place(output_path, data)
@@ -66,18 +69,18 @@ def evaluate(
     paths = local.argument_paths(callables, mappings, rows, inside)
     result_rows = table.shown(rows, inside, prefixed=bool(callables))
     metrics: dict[str, Any] = {}
-    found: dict[str, Any]
+    summary: dict[str, Any]
     strict = fail_on_evaluator_errors
     for label, function in callables.items():
-        found = local.evaluate(label, function, paths[label], rows, result_rows, notes, strict=strict)
-        metrics |= {f"{label}.{name}": value for name, value in found.items()}
+        summary = local.evaluate(label, function, paths[label], rows, result_rows, notes, strict=strict)
+        metrics |= {f"{label}.{name}": value for name, value in summary.items()}
     for label, grader in graders.items():
         own = mappings.get(label, mappings.get("default", {}))
         shown = (mapping.grader_row(own, row) for row in rows)
-        found = grading.grade(label, grader, shown, result_rows, notes, strict=strict)
-        metrics |= {f"{label}.{name}": value for name, value in found.items()}
+        summary = grading.grade(label, grader, shown, result_rows, notes, strict=strict, progress=progress)
+        metrics |= {f"{label}.{name}": value for name, value in summary.items()}
 
-    result: dict[str, Any] = {"rows": result_rows, "metrics": metrics, "studio_url": None}
+    result = Evaluated(rows=result_rows, metrics=metrics, studio_url=None)
     if graders:
         result["oai_eval_run_ids"] = []  # there are no runs on a server; scripts that walk through them go on working
     if saved is not None:
@@ -89,8 +92,8 @@ def evaluate(
 
 def _check(evaluation_name: Any, target: Any) -> None:
     if evaluation_name is not None and not (isinstance(evaluation_name, str) and evaluation_name.strip()):
-        found = jsontext.describe(evaluation_name)
-        raise EvaluationFailed(f"evaluation_name: expected a text that is not blank, found {found}.")
+        shown = jsontext.describe(evaluation_name)
+        raise EvaluationFailed(f"evaluation_name: expected a text that is not blank, found {shown}.")
     if target is not None and not callable(target):
         raise EvaluationFailed(f"target: expected a callable, found {jsontext.describe(target)}.")
 

@@ -5,26 +5,27 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from fairmark.evaluation.table import NAN, Cells, columns
+from fairmark.failures import in_words
 
 PASS, FAIL = "pass", "fail"
 
 
 def metrics(function: Callable[..., Any], outputs: list[Cells], notes: list[str]) -> dict[str, Any]:
     """Means, the share of passes, and what the callable's own `__aggregate__` makes of it all."""
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     names = columns(outputs)
     for name in names:
         if not name.endswith(("_threshold", "_result")):
             mean = _mean([cells[name] for cells in outputs if cells.get(name) is not None])
             if mean is not None:
-                found[name] = mean
+                summary[name] = mean
     for name in names:
         values = [cells.get(name) for cells in outputs]
         if name.endswith("_result") and all(isinstance(value, Hashable) for value in values):
-            found["binary_aggregate"] = round(values.count(PASS) / len(values), 2)
+            summary["binary_aggregate"] = round(values.count(PASS) / len(values), 2)
     if hasattr(function, "__aggregate__"):
-        found |= _aggregated(function.__aggregate__, names, outputs, notes)
-    return found
+        summary |= _aggregated(function.__aggregate__, names, outputs, notes)
+    return summary
 
 
 def _mean(values: list[Any]) -> float | None:
@@ -43,11 +44,11 @@ def _aggregated(
 ) -> dict[str, Any]:
     rows = [{name: cells.get(name, NAN) for name in names} for cells in outputs]
     try:
-        found = function([row["output"] for row in rows] if names == ["output"] else rows)
+        returned = function([row["output"] for row in rows] if names == ["output"] else rows)
     except Exception as error:
-        notes.append(f"__aggregate__ raised {type(error).__name__}: {error}")
+        notes.append(f"__aggregate__ raised {in_words(error)}")
         return {}
-    if not isinstance(found, dict):
-        notes.append(f"__aggregate__ returned a {type(found).__name__}, not a dict; there are no metrics of it.")
+    if not isinstance(returned, dict):
+        notes.append(f"__aggregate__ returned a {type(returned).__name__}, not a dict; there are no metrics of it.")
         return {}
-    return found
+    return returned

@@ -26,11 +26,11 @@ class _OfOneKind(AzureOpenAIGrader):
         cls.needs = frozenset(needs.split())
         cls.takes = cls.needs.union(may_have.split())
 
-    def __init__(self, **given: Any) -> None:
-        missing = sorted(self.needs.difference(given))
+    def __init__(self, **options: Any) -> None:
+        missing = sorted(self.needs.difference(options))
         if missing:
             raise TypeError(f"{type(self).__name__}: missing arguments: {', '.join(missing)}.")
-        fields = {name: value for name, value in given.items() if name in self.takes and value is not None}
+        fields = {name: value for name, value in options.items() if name in self.takes and value is not None}
         super().__init__(grader_config={"type": self.kind, **fields})
         threshold = fields.get("pass_threshold")
         low, high = fields.get("range", (0, 1))

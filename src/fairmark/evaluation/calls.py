@@ -39,8 +39,8 @@ class Calls:
                 work = [threads.submit(context.run, asyncio.run, self._work_together())]
             else:
                 work = [threads.submit(context.copy().run, self._work, first) for first in range(AT_ONCE)]
-            for each in work:
-                each.result()
+            for task in work:
+                task.result()
         finally:
             self._stopped = True  # after an interrupt no row is begun
             threads.shutdown(wait=False)

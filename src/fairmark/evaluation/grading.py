@@ -10,6 +10,7 @@ from fairmark.errors import EvaluationFailed
 from fairmark.evaluation.aggregate import FAIL, PASS
 from fairmark.evaluation.evaluators import PYTHON, BrokenSource, Grader
 from fairmark.evaluation.table import Cells
+from fairmark.notebook import watched
 from fairmark.result import Result
 from fairmark.run import grade_stream
 
@@ -18,7 +19,14 @@ NAME_LIMIT = 50
 
 
 def grade(
-    label: str, grader: Grader, rows: Iterable[Any], result_rows: list[Cells], notes: list[str], *, strict: bool
+    label: str,
+    grader: Grader,
+    rows: Iterable[Any],
+    result_rows: list[Cells],
+    notes: list[str],
+    *,
+    strict: bool,
+    progress: bool | None = None,
 ) -> dict[str, float]:
     """Adds a grader's columns to the rows of the result, and gives its metrics.
 
@@ -29,7 +37,8 @@ def grade(
     failures: list[str] = []
     names = {name: f"outputs.{label}.{name}" for name in ("passed", "score", "sample", "type", "error")}
     result_name = f"outputs.{label}.{label}_result"
-    for number, (cells, graded) in enumerate(zip(result_rows, _graded(grader, rows, tally, warned), strict=True), 1):
+    graded_rows = watched(_graded(grader, rows, tally, warned), result_rows, progress)
+    for number, (cells, graded) in enumerate(zip(result_rows, graded_rows, strict=True), 1):
         if graded["error"] is not None:
             failures.append(f"Row {number}: {graded['error']}")
             if strict:
@@ -75,8 +84,11 @@ def _sample(result: Result) -> dict[str, Any] | None:
         "model": first.name,
         "input": list(first.messages),
         "output": [
-            {"role": "assistant", "content": jsontext.write(dict(each.value)) if each.value else each.output}
-            for each in result.judgements
+            {
+                "role": "assistant",
+                "content": jsontext.write(dict(judgement.value)) if judgement.value else judgement.output,
+            }
+            for judgement in result.judgements
         ],
         "finish_reason": first.finish_reason,
         "usage": first.usage.dump(),

@@ -8,6 +8,7 @@ from fairmark.errors import EvaluationFailed
 from fairmark.evaluation import aggregate, mapping, table
 from fairmark.evaluation.calls import Calls, Outcome
 from fairmark.evaluation.table import Cells
+from fairmark.failures import in_words
 
 
 def apply_target(target: Callable[..., Any], rows: list[Cells], notes: list[str]) -> list[Cells]:
@@ -85,7 +86,7 @@ def _call(function: Callable[..., Any], paths: mapping.Paths, rows: list[Cells],
 
 def _failures(outcomes: list[Outcome]) -> list[str]:
     return [
-        f"Row {number}: {type(outcome).__name__}: {outcome}"
+        f"Row {number}: {in_words(outcome)}"
         for number, outcome in enumerate(outcomes, 1)
         if isinstance(outcome, Exception)
     ]

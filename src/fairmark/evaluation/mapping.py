@@ -18,10 +18,10 @@ _MISSING = object()
 
 def read(evaluator_config: Any) -> dict[str, Paths]:
     """The column mappings by label. A label whose entry has none is left out and so follows "default"."""
-    given = {} if evaluator_config is None else evaluator_config
+    configs = {} if evaluator_config is None else evaluator_config
     return {
         str(label): _read_one(f"evaluator_config[{jsontext.quote(str(label))}]", entry)
-        for label, entry in _object("evaluator_config", given).items()
+        for label, entry in _object("evaluator_config", configs).items()
         if _object(f"evaluator_config[{jsontext.quote(str(label))}]", entry).get("column_mapping") is not None
     }
 
@@ -29,13 +29,13 @@ def read(evaluator_config: Any) -> dict[str, Paths]:
 def _read_one(where: str, entry: Mapping[str, Any]) -> Paths:
     paths = {}
     for parameter, reference in _object(f"{where}.column_mapping", entry["column_mapping"]).items():
-        found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
-        if found is None:
+        match = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+        if match is None:
             shown = jsontext.quote(reference) if isinstance(reference, str) else jsontext.describe(reference)
             raise EvaluationFailed(
                 f"{where}.column_mapping.{parameter}: found {shown}. Use ${{data.<column>}} or ${{target.<column>}}."
             )
-        paths[str(parameter)] = found[2] if found[1] == "data" else TARGET + found[2]
+        paths[str(parameter)] = match[2] if match[1] == "data" else TARGET + match[2]
     return paths
 
 
@@ -108,10 +108,14 @@ class Parameters:
         except (TypeError, ValueError):
             message = "Python cannot tell its parameters. Wrap it in a function of your own."
             raise EvaluationFailed(f"{where}: {message}") from None
-        named = [each for each in parameters if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
-        self.takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
-        self.names = {each.name for each in named}
-        self.required = [each.name for each in named if each.default is each.empty]
+        named = [
+            parameter
+            for parameter in parameters
+            if parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
+        ]
+        self.takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        self.names = {parameter.name for parameter in named}
+        self.required = [parameter.name for parameter in named if parameter.default is parameter.empty]
 
     def missing(self, paths: Paths, rows: list[Cells]) -> list[str]:
         """The required parameters that have no column."""

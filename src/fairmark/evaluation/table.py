@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from fairmark import jsontext
+from fairmark import frames, jsontext
 from fairmark.data.dataset import DataFile
+from fairmark.data.formats import Told
 from fairmark.errors import EvaluationFailed, GradingFailed, InvalidData
 
 Cells = dict[str, Any]
@@ -20,12 +21,20 @@ LINE_NUMBER = "line_number"
 
 def read(data: Any) -> list[Cells]:
     """The rows of a file, or of a list of dicts, whole: `item` and `sample` are columns here as others are."""
+    try:
+        framed = frames.rows_of(data)
+    except InvalidData as error:
+        raise EvaluationFailed(str(error)) from None
     if isinstance(data, (str, os.PathLike)):
         rows = list(_from_file(os.fspath(data)))
+    elif framed is not None:
+        rows = list(_from_list(framed))
     elif isinstance(data, Iterable) and not isinstance(data, (Mapping, bytes)):
         rows = list(_from_list(data))
     else:
-        raise EvaluationFailed(f"data: expected a path or a list of objects, found {jsontext.describe(data)}.")
+        raise EvaluationFailed(
+            f"data: expected a path, a list of objects or a data frame, found {jsontext.describe(data)}."
+        )
     if not rows:
         raise EvaluationFailed("data: there are no rows in it.")
     return rows
@@ -34,7 +43,7 @@ def read(data: Any) -> list[Cells]:
 def _from_file(path: str) -> Iterator[Cells]:
     try:
         # DataFile takes "-" for standard input; here it is a file like any other.
-        for row in DataFile(os.path.join(".", path) if path == "-" else path, split=_whole):  # noqa: PTH118
+        for row in DataFile(os.path.join(".", path) if path == "-" else path, split=_whole, told=Told()):  # noqa: PTH118
             if isinstance(row, InvalidData):
                 raise EvaluationFailed(f"data: {path}: {row}")
             yield row.item
@@ -50,8 +59,8 @@ def _from_list(values: Iterable[Any]) -> Iterator[Cells]:
             raise EvaluationFailed(f"data: element {number}: {error}") from None
         strange = next((name for name in row if not isinstance(name, str)), None)
         if strange is not None:
-            found = jsontext.describe(strange)
-            raise EvaluationFailed(f"data: element {number}: a column's name is a string, found {found}.")
+            described = jsontext.describe(strange)
+            raise EvaluationFailed(f"data: element {number}: a column's name is a string, found {described}.")
         yield row
 
 
@@ -90,11 +99,11 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The leaves of one cell. Lists are leaves. A stack, because data may nest deeper than Python likes to."""
     waiting: list[tuple[str, Any]] = [(name, value)] if isinstance(value, dict) else []
     while waiting:
-        path, found = waiting.pop()
-        if isinstance(found, dict):
-            waiting += [(f"{path}.{key}", inner) for key, inner in reversed(found.items())]
+        path, branch = waiting.pop()
+        if isinstance(branch, dict):
+            waiting += [(f"{path}.{key}", inner) for key, inner in reversed(branch.items())]
         else:
-            yield path, found
+            yield path, branch
 
 
 def shown(rows: list[Cells], inside: list[Cells], *, prefixed: bool) -> list[Cells]:

@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from fairmark.errors import JudgeFailed, NotAnAnswer, NotGraded
-from fairmark.judgement import NO_USAGE, Judgement
+from fairmark.judgement import NO_USAGE, Judgement, Listed
 from fairmark.judges.base import Budget, Completion, Embedded, Prompt, Question
 from fairmark.judges.cache import Cache, key_of
 from fairmark.judges.chat import Chat, Sender
 from fairmark.judges.client import Tab
-from fairmark.judges.models import LOCAL, Model, Registry
+from fairmark.judges.models import LOCAL, Model, ModelRegistry
 from fairmark.judges.vectors import Vectors
 
 
 class AskingJudge:
     """Answers questions by asking models. Lives on one event loop. `owner` is who asks: owners share a model fairly."""
 
-    def __init__(self, registry: Registry, sender: Sender, cache: Cache) -> None:
+    def __init__(self, registry: ModelRegistry, sender: Sender, cache: Cache) -> None:
         self._registry = registry
         self._chat = Chat(sender)
         self._vectors = Vectors(sender, cache)
@@ -43,11 +43,12 @@ class AskingJudge:
         for index, model, key in asked:
             answers[index] = _known(model, questions[index], known[key]) if key in known else None
             if answers[index] is None:
-                unknown.append((index, model, key))
-        found = await asyncio.gather(
-            *(self._answer(questions[i], model, key, budget, owner) for i, model, key in unknown)
+                # Now, with the look into the cache: what is under way may have come to its end when the tasks begin.
+                unknown.append((index, model, key, self._under_way.get(key)))
+        replies = await asyncio.gather(
+            *(self._answer(questions[i], model, key, other, budget, owner) for i, model, key, other in unknown)
         )
-        for (index, _, _), answer in zip(unknown, found, strict=True):
+        for (index, *_), answer in zip(unknown, replies, strict=True):
             answers[index] = answer
         return [answer for answer in answers if answer is not None]
 
@@ -86,13 +87,21 @@ class AskingJudge:
         return model
 
     async def _answer(
-        self, question: Question, model: Model, key: bytes, budget: Budget | None, owner: str
+        self,
+        question: Question,
+        model: Model,
+        key: bytes,
+        other: asyncio.Future[Judgement | None] | None,
+        budget: Budget | None,
+        owner: str,
     ) -> Judgement | NotGraded:
         # The same question may be on its way already; then its answer serves both, and is paid for once.
-        while (other := self._under_way.get(key)) is not None:
+        other = other or self._under_way.get(key)
+        while other is not None:
             shared = await asyncio.shield(other)
             if shared is not None:
                 return _shared(model, question, shared)
+            other = self._under_way.get(key)
         future = self._under_way[key] = asyncio.get_running_loop().create_future()
         judgement: Judgement | None = None
         try:
@@ -118,26 +127,33 @@ def _tab(budget: Budget | None, owner: str) -> Tab:
 
 def _key(model: Model, question: Question) -> bytes:
     messages = question.messages if question.identity is None else question.identity
-    return key_of("chat", model.key, messages, question.sampling, question.shape.schema, question.repeat)
+    more = ("logprobs",) if question.logprobs else ()
+    return key_of("chat", model.key, messages, question.sampling, question.shape.schema, question.repeat, *more)
 
 
 def _kept(judgement: Judgement) -> list[Any]:
-    return [judgement.sampled_model, judgement.output, judgement.value, judgement.finish_reason]
+    listed = [] if judgement.listed is None else [list(judgement.listed)]
+    return [judgement.sampled_model, judgement.output, judgement.value, judgement.finish_reason, *listed]
 
 
 def _known(model: Model, question: Question, kept: Any) -> Judgement | None:
     """The judgement out of what was kept; None where that does not fit (any more)."""
     try:
-        sampled, output, value, reason = kept
+        sampled, output, value, reason, *more = kept
         value = question.shape.read(value)
+        listed = Listed(*more[0]) if more else None
     except (TypeError, ValueError, NotAnAnswer):
         return None
-    return _free(model, Judgement(question.model, question.messages, question.sampling, sampled, output, value, reason))
+    known = Judgement(question.model, question.messages, question.sampling, sampled, output, value, reason)
+    return _free(model, replace(known, listed=listed))
 
 
 def _shared(model: Model, question: Question, judgement: Judgement) -> Judgement:
     """The judgement on an equal question, for this one. A failure is shared too: it has been tried often enough."""
     mine = replace(judgement, model=question.model, messages=question.messages, usage=NO_USAGE, latency_s=0.0)
+    if judgement.failure is None:
+        # An equal question may be read in another way: which answer stands first is another one's, say.
+        mine = replace(mine, value=question.shape.read(judgement.value))
     return _free(model, replace(mine, attempts=0))
 
 

@@ -42,6 +42,8 @@ class Question:
     """The messages without what is random in them, where something is: equal questions have equal identities."""
     quoted: Callable[[], Sequence[str]] = tuple
     """The texts of the row that stand in the messages. A verdict found inside one of them is none."""
+    logprobs: bool = False
+    """Whether to ask for the probabilities of tokens too; a server that has none answers without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Prompt:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
     """What else the request holds: `response_format`, `tools`."""
+    hosted: Sequence[str] = ()
+    """Tools that the provider has to run itself, as its responses API lets it; `more` is in the words of that API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,11 @@ class Budget:
         self.spent_dollars = 0.0
 
     def spend(self, usage: Usage, cost: float | None) -> None:
+        """What was asked for just now has cost so much."""
+        self.count(usage, cost)
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """What was spent before belongs to this budget too."""
         self.spent_tokens += usage.total_tokens
         self.spent_dollars += cost or 0.0
 
@@ -99,6 +108,13 @@ class Budget:
             raise NotGraded(f"not asked: the budget of {self.tokens:,} tokens is spent.")
         if self.dollars is not None and self.spent_dollars >= self.dollars:
             raise NotGraded(f"not asked: the budget of ${self.dollars:g} is spent.")
+
+    def left(self) -> "tuple[float | None, float | None]":
+        """Tokens and dollars that may still be spent, 0 or more; None where there is no limit."""
+        return (
+            None if self.tokens is None else max(0, self.tokens - self.spent_tokens),
+            None if self.dollars is None else max(0.0, self.dollars - self.spent_dollars),
+        )
 
     def __repr__(self) -> str:
         return f"Budget(tokens={self.tokens}, dollars={self.dollars}, spent {self.spent_tokens} tokens)"

@@ -61,6 +61,8 @@ class Cache:
         self._reading_lock = threading.Lock()
         self._writing_lock = threading.Lock()
         self._writer: tuple[threading.Thread, _Queue] | None = None
+        self._on_the_way: dict[bytes, bytes] = {}
+        """Answers that the writer has and the file has not: who asks again meanwhile must not pay again."""
         self._broken = mode == "off"
         if not self._broken:
             _caches.add(self)
@@ -76,17 +78,18 @@ class Cache:
         try:
             if self._reading is None:
                 self._reading = self._open()
-            found: dict[bytes, Any] = {}
+            ours = {key: self._on_the_way.get(key) for key in keys} if self._on_the_way else {}
+            values = {key: msgspec.msgpack.decode(value) for key, value in ours.items() if value is not None}
             now = int(time.time())
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
                 query = f"select key, value, used from answers where key in ({marks})"  # noqa: S608  # only marks
                 for key, value, used in self._reading.execute(query, some):
-                    found[key] = msgspec.msgpack.decode(value)
+                    values[key] = msgspec.msgpack.decode(value)
                     if now - used > TOUCH_AFTER_S and self._mode != "read_only":
                         self._write(key)
-            return found
+            return values
         except (sqlite3.Error, OSError, msgspec.MsgspecError, UnicodeError) as error:
             self._give_up(error)
             return {}
@@ -96,9 +99,11 @@ class Cache:
             return
         for key, value in answers.items():
             try:
-                self._write((key, msgspec.msgpack.encode(value)))
+                encoded = msgspec.msgpack.encode(value)
             except (UnicodeEncodeError, OverflowError, TypeError):
                 continue  # what cannot be written is asked for again
+            self._on_the_way[key] = encoded
+            self._write((key, encoded))
 
     def flush(self) -> None:
         """Returns when all that was to be kept is kept."""
@@ -161,13 +166,20 @@ class Cache:
                 while not ended:
                     batch, ended = _batch(queue)
                     written += _store(connection, batch)
+                    self._arrived(batch)
                     if written >= LOOK_AT_SIZE_EVERY:
                         written = 0
                         _shrink(connection, self._most_bytes)
         except (sqlite3.Error, OSError) as error:
             self._give_up(error)
 
+    def _arrived(self, batch: Iterable[_Write]) -> None:
+        for entry in batch:
+            if isinstance(entry, tuple) and self._on_the_way.get(entry[0]) is entry[1]:
+                self._on_the_way.pop(entry[0], None)
+
     def _give_up(self, error: Exception) -> None:
+        self._on_the_way.clear()
         if not self._broken:
             self._broken = True
             logging.getLogger("fairmark").warning(
@@ -224,8 +236,8 @@ def _batch(queue: _Queue) -> tuple[list[_Write], bool]:
 
 def _store(connection: sqlite3.Connection, batch: Iterable[_Write]) -> int:
     now = int(time.time())
-    kept = [(each[0], each[1], len(each[1]) + 80, now) for each in batch if isinstance(each, tuple)]
-    used = [(now, each) for each in batch if isinstance(each, bytes)]
+    kept = [(entry[0], entry[1], len(entry[1]) + 80, now) for entry in batch if isinstance(entry, tuple)]
+    used = [(now, entry) for entry in batch if isinstance(entry, bytes)]
     connection.execute("begin immediate")
     connection.executemany("insert or replace into answers values (?, ?, ?, ?)", kept)
     connection.executemany("update answers set used = ? where key = ?", used)

@@ -15,8 +15,10 @@ from fairmark.judgement import Judgement
 from fairmark.judges.base import Completion, Prompt, Question
 from fairmark.judges.client import Tab
 from fairmark.judges.gguf import EMBEDDED
+from fairmark.judges.logprobs import MOST_LISTED, listed_at_result
 from fairmark.judges.models import RUNGS, Model, Rung
 from fairmark.judges.reply import Said
+from fairmark.judges.responses import as_chat, as_items
 
 _ABOUT_FORMAT = re.compile(
     r"response_format|json_schema|json_object|structured|schema|grammar|tool|function|minimum", re.IGNORECASE
@@ -88,6 +90,7 @@ class Chat:
             tab.attempts,
             model.warning,
             failure,
+            listed_at_result(said.text, said.choice) if said is not None and question.logprobs else None,
         )
 
     async def complete(self, model: Model, prompt: Prompt, tab: Tab) -> Completion:
@@ -103,11 +106,33 @@ class Chat:
                 asked = {"model": model.real_name, "messages": messages}
                 return {**asked, **_parameters(model, prompt.sampling, left_out), **prompt.more}
 
-            reply = await self._post(model, body, tab)
+            if prompt.hosted:
+                reply = await self._respond(model, prompt, messages, tab)
+            else:
+                reply = await self._post(model, body, tab)
             tab.spend(reply)
         except GradingFailed as error:
             failure = error
         return Completion(reply, tab.usage, model.cost(tab.usage), tab.seconds, tab.attempts, failure)
+
+    async def _respond(
+        self, model: Model, prompt: Prompt, messages: Sequence[Mapping[str, Any]], tab: Tab
+    ) -> dict[str, Any]:
+        """The answer of a model whose provider runs tools for it, as a chat completion. Nothing is left with the
+        provider."""
+
+        def body(left_out: set[str]) -> dict[str, Any]:
+            asked = {"model": model.real_name, "input": as_items(messages), "store": False}
+            return {**asked, **_of_responses(_parameters(model, prompt.sampling, left_out)), **prompt.more}
+
+        try:
+            return as_chat(await self._post(model, body, tab, "responses"))
+        except Rejected as rejected:
+            tools = ", ".join(prompt.hosted)
+            told = f"{rejected} Its provider was asked to run tools of its own: {tools}."
+            if rejected.status in (404, 405):
+                told += " Only providers with a responses API run tools."
+            raise JudgeFailed(told) from None
 
     @staticmethod
     def _read(said: Said, question: Question, enforced: bool) -> dict[str, Any]:
@@ -134,7 +159,13 @@ class Chat:
                 # Others may have learned it meanwhile; nobody climbs back.
                 self._rungs[model.key] = max(at + 1, self._rungs.get(model.key, 0))
 
-    async def _post(self, model: Model, body_of: Callable[[set[str]], dict[str, Any]], tab: Tab) -> dict[str, Any]:
+    async def _post(
+        self,
+        model: Model,
+        body_of: Callable[[set[str]], dict[str, Any]],
+        tab: Tab,
+        path: str = "chat/completions",
+    ) -> dict[str, Any]:
         """Sends a body that leaves out what the model is known not to take, and learns more of that."""
         left_out = self._left_out.setdefault(model.key, set())
         while True:
@@ -142,7 +173,7 @@ class Chat:
             known = set(left_out)
             body = body_of(known)
             try:
-                return await self._sender.post(model, "chat/completions", body, tab)
+                return await self._sender.post(model, path, body, tab)
             except Rejected as rejected:
                 if rejected.code == "content_filter":
                     raise JudgeRefused(str(rejected)) from None
@@ -163,6 +194,8 @@ def _parameter(rejected: Rejected, body: Mapping[str, Any]) -> str | None:
     if rejected.status not in (400, 422):
         return None
     said = (rejected.said or str(rejected)).lower()
+    if "logprobs" in body and "logprob" in f"{rejected.param} {said}":
+        return "logprobs"
     if rejected.code not in ("unsupported_parameter", "unsupported_value") and not _UNSUPPORTED.search(said):
         return None
     names = ("temperature", "top_p", "seed", "reasoning_effort", *_TOKEN_LIMITS)
@@ -177,6 +210,8 @@ def _body(
         "messages": messages,
         **_parameters(model, question.sampling, left_out),
     }
+    if question.logprobs and "logprobs" not in left_out:
+        body |= {"logprobs": True, "top_logprobs": MOST_LISTED}
     shape = question.shape
     match rung:
         case "json_schema":
@@ -207,27 +242,41 @@ def _bounded(schema: Mapping[str, Any], items: int, characters: int) -> dict[str
         bounded |= {"maxItems": items, "items": _bounded(schema["items"], items, characters)}
     if "properties" in schema:
         inside = schema["properties"].items()
-        bounded["properties"] = {name: _bounded(each, items, characters) for name, each in inside}
+        bounded["properties"] = {name: _bounded(inner, items, characters) for name, inner in inside}
     return bounded
 
 
 def _parameters(model: Model, sampling: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
     """The sampling parameters that the model takes, under the names that it knows."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, value in sampling.items():
         match name:
             case "max_completions_tokens":
                 names = _TOKEN_LIMITS if model.provider.is_openai else _TOKEN_LIMITS[::-1]
-                known = next((each for each in names if each not in left_out), None)
+                known = next((spelling for spelling in names if spelling not in left_out), None)
                 if known is not None:
-                    found[known] = value
+                    parameters[known] = value
             case "temperature" | "top_p" if model.temperature and name not in left_out:
-                found[name] = value
+                parameters[name] = value
             case "reasoning_effort" if model.reasoning_effort and name not in left_out:
-                found[name] = value
+                parameters[name] = value
             case "seed" if name not in left_out:
-                found[name] = value
-    return found
+                parameters[name] = value
+    return parameters
+
+
+def _of_responses(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Sampling parameters as the responses API calls them; it takes no seed."""
+    named: dict[str, Any] = {}
+    for name, value in parameters.items():
+        match name:
+            case "max_completion_tokens" | "max_tokens":
+                named["max_output_tokens"] = value
+            case "reasoning_effort":
+                named["reasoning"] = {"effort": value}
+            case "temperature" | "top_p":
+                named[name] = value
+    return named
 
 
 def _with_instruction(messages: Sequence[Mapping[str, Any]], question: Question) -> list[Mapping[str, Any]]:

@@ -76,6 +76,19 @@ async def unlisted(names: Iterable[str]) -> dict[str, str]:
     return await eventloop.on_own_loop(_unlisted(names))
 
 
+async def embedded(name: str) -> "Provider":
+    """Where a model on this machine answers, started where it does not run. Raises LocalModelUnavailable."""
+    from fairmark.work import eventloop
+
+    return await eventloop.on_own_loop(_started(name))
+
+
+async def _started(name: str) -> "Provider":
+    from fairmark.settings import settings
+
+    return await _models_here(settings()).endpoint(name)
+
+
 _offers: "tuple[int, Offers] | None" = None
 
 
@@ -103,8 +116,8 @@ def _opened_offers() -> "Offers":
 class _Embedded:
     """The embedded models, started when one is asked for."""
 
-    def __init__(self, given: "Settings") -> None:
-        self._given = given
+    def __init__(self, settings: "Settings") -> None:
+        self._settings = settings
         self._models: LocalModels | None = None
 
     async def endpoint(self, name: str) -> "Provider":
@@ -112,24 +125,35 @@ class _Embedded:
         from fairmark.judges.models import LOCAL, Provider
 
         if self._models is None:
-            self._models = LocalModels(self._given.data_folder)
+            self._models = LocalModels(self._settings.data_folder)
         base_url, key = await self._models.endpoint(name)
         return Provider(LOCAL, base_url, headers={"Authorization": f"Bearer {key}"}, secrets=(key,))
 
 
-def open_judge(given: "Settings") -> "AskingJudge":
+_here: tuple[int, _Embedded] | None = None
+
+
+def _models_here(settings: "Settings") -> _Embedded:
+    """Those of this process: a model that judges and one that is asked through the server are the same."""
+    global _here
+    if _here is None or _here[0] != os.getpid():
+        _here = (os.getpid(), _Embedded(settings))
+    return _here[1]
+
+
+def open_judge(settings: "Settings") -> "AskingJudge":
     """The judge that the settings describe. Must be called on the event loop that it is to live on."""
     import atexit
 
     from fairmark.judges.asking import AskingJudge
     from fairmark.judges.cache import Cache
-    from fairmark.judges.client import Client
+    from fairmark.judges.client import JudgeClient
     from fairmark.judges.models import read_registry
     from fairmark.work import eventloop
 
     registry = read_registry()
-    cache = Cache(given.data_folder / "judgements.db", given.judge_cache, given.judge_cache_mb * 1_000_000)
-    client = Client(given, _Embedded(given).endpoint)
+    cache = Cache(settings.data_folder / "judgements.db", settings.judge_cache, settings.judge_cache_mb * 1_000_000)
+    client = JudgeClient(settings, _models_here(settings).endpoint)
     opener = os.getpid()
 
     def close() -> None:

@@ -1,6 +1,7 @@
 """Asks models over HTTP: which turn a question has, what an answer means, how a failure is told."""
 
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,9 +14,10 @@ from fairmark import jsontext
 from fairmark.errors import AnswerTooLarge, JudgeFailed, JudgeTimedOut, Rejected, Unanswered
 from fairmark.judgement import NO_USAGE, Usage
 from fairmark.judges.models import LOCAL, Model, Provider
-from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
-from fairmark.outbound.limits import Gate
+from fairmark.outbound.client import Destination, Effort, Http, HttpAnswer, HttpRequest, Retry, Terms
+from fairmark.outbound.limits import CallGate
 from fairmark.settings import Settings
+from fairmark.work import counts
 from fairmark.work.fair import FairSlots
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -23,6 +25,14 @@ MOST_BYTES = 16_000_000
 
 Endpoint = Callable[[str], Awaitable[Provider]]
 """Starts an embedded model, by name, where it does not run yet, and tells its endpoint."""
+
+
+QUESTIONS = counts.counter(
+    "fairmark_judge_questions_total", "Questions to models, by model and what came of them.", "model", "outcome"
+)
+SECONDS = counts.histogram(
+    "fairmark_judge_seconds", "From a question to its answer, with waiting and retries, by model.", "model"
+)
 
 
 class Tab(Effort):
@@ -45,7 +55,7 @@ class Tab(Effort):
         self.usage = self.usage.plus(usage_of(reply))
 
 
-class Client:
+class JudgeClient:
     """Sends questions to models and brings answers back. Lives on one event loop.
 
     Each model has places of its own, so that one that hangs keeps nobody from the others. What one owner has under way
@@ -56,7 +66,7 @@ class Client:
         self._local = local
         self._most = most = max(1, settings.judge_concurrency)
         self._terms = Terms(settings.judge_retries + 1, settings.judge_timeout_s, settings.judge_deadline_s, MOST_BYTES)
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, Destination] = {}
         self._addresses: dict[tuple[str, str], tuple[URL, str | None]] = {}
         self._http = Http(connector, FairSlots(16 * most, spare=most, per_owner=4 * most), unpack=True)
 
@@ -66,37 +76,43 @@ class Client:
         content = jsontext.encode(body)
         provider = model.provider
 
-        async def request() -> Request:
+        async def request() -> HttpRequest:
             nonlocal provider
             if model.provider.kind == LOCAL:  # it may have died since the last attempt
                 provider = await self._local(model.real_name)
             url, proxy = self._address(provider, path, model.real_name)
             headers = {"Content-Type": "application/json", **provider.headers}
-            return Request(url, content, headers, proxy, provider.secrets)
+            return HttpRequest(url, content, headers, proxy, provider.secrets)
 
-        def read(answer: Answer) -> dict[str, Any]:
+        def read(answer: HttpAnswer) -> dict[str, Any]:
             return _understood(model, provider, answer)
 
         expected = len(content) / 4 if model.tokens_per_minute else 0.0
+        began, outcome = time.perf_counter(), "failed"
         try:
             reply = await self._http.ask(place, self._terms, tab, request, read, expected)
+            outcome = "answered"
         except Unanswered as failure:
+            outcome = "timed out" if failure.late else "failed"
             told = f"{model.name}: {failure}{'' if failure.reached else _where(provider)}"
             raise (JudgeTimedOut if failure.late else JudgeFailed)(told) from None
         except AnswerTooLarge as failure:
             raise JudgeFailed(f"{model.name}: {failure}") from None
+        finally:
+            QUESTIONS.add(model.name, outcome)
+            SECONDS.add(time.perf_counter() - began, model.name)
         if expected:
             place.gate.correct(usage_of(reply).total_tokens - expected)
         return reply
 
-    def _place(self, model: Model) -> Place:
+    def _place(self, model: Model) -> Destination:
         place = self._places.get(model.key)
         if place is None:
             # A limit of the model's own is one that its server cannot bear to be passed.
             most, spare = (model.concurrency, 0) if model.concurrency else (self._most, self._most // 8)
-            gate = Gate(most, model.requests_per_minute, model.tokens_per_minute, spare)
+            gate = CallGate(most, model.requests_per_minute, model.tokens_per_minute, spare, name=f"judge {model.key}")
             where = f"{model.real_name} at {model.provider.name} ({urlsplit(model.provider.base_url).netloc})"
-            place = self._places[model.key] = Place(where, gate)
+            place = self._places[model.key] = Destination(where, gate)
         return place
 
     def _address(self, provider: Provider, path: str, model: str) -> tuple[URL, str | None]:
@@ -124,7 +140,7 @@ def proxy_for(address: str) -> str | None:
     return getproxies().get(parts.scheme)
 
 
-def _understood(model: Model, provider: Provider, answer: Answer) -> dict[str, Any]:
+def _understood(model: Model, provider: Provider, answer: HttpAnswer) -> dict[str, Any]:
     """The answer's JSON. Raises Retry or Rejected."""
     status, data = answer.status, answer.data
     try:
@@ -149,7 +165,10 @@ def _understood(model: Model, provider: Provider, answer: Answer) -> dict[str, A
         raise Retry(told, answer.headers, too_much=status == 429, lives=status == 429)
     if 300 <= status < 400:
         told = f"the server answered {status} and points elsewhere; redirects are not followed."
-    told += hint(provider, status, said)
+    likely = hint(provider, status, said)
+    if likely and not told.endswith((".", "!", "?", "…")):
+        told += "."
+    told += likely
     raise Rejected(f"{model.name}: {told}", status, error if isinstance(error, dict) else {})
 
 
@@ -180,14 +199,14 @@ def _where(provider: Provider) -> str:
 
 def usage_of(reply: dict[str, Any]) -> Usage:
     """The tokens of an answer, as far as the server tells them."""
-    given = reply.get("usage")
-    if not isinstance(given, dict):
+    usage = reply.get("usage")
+    if not isinstance(usage, dict):
         return NO_USAGE
 
-    def count(key: str, inside: Any = given) -> int:
+    def count(key: str, inside: Any = usage) -> int:
         value = inside.get(key) if isinstance(inside, dict) else None
         return value if isinstance(value, int) and value > 0 else 0
 
     prompt, completion = count("prompt_tokens"), count("completion_tokens")
-    cached = min(prompt, count("cached_tokens", given.get("prompt_tokens_details")))
+    cached = min(prompt, count("cached_tokens", usage.get("prompt_tokens_details")))
     return Usage(prompt, completion, count("total_tokens") or prompt + completion, cached)

@@ -14,7 +14,7 @@ from fairmark.judges.asking import AskingJudge
 from fairmark.judges.base import Budget, Completion, Embedded, Prompt, Question
 from fairmark.judges.cache import Cache
 from fairmark.judges.client import Tab
-from fairmark.judges.models import Model, Provider, Registry
+from fairmark.judges.models import Model, ModelRegistry, Provider
 
 Fault = Literal["timeout", "server_error", "refusal", "cut_off", "empty"]
 
@@ -52,7 +52,7 @@ class FakeJudge:
         self._rest = None if self._script is not None else iter(script)  # type: ignore[arg-type]  # the iterable one
         provider = Provider("fake", "http://fake")
         everything = {"*": Model("*", provider, "", price_in=1.0, price_out=1.0)}
-        registry = Registry({"fake": provider}, everything, {}, None)
+        registry = ModelRegistry({"fake": provider}, everything, {}, None)
         self._judge = AskingJudge(registry, self, Cache(Path(), "off", 0))
 
     async def ask(self, questions: Sequence[Question], budget: Budget | None) -> list[Judgement | NotGraded]:

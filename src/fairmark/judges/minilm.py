@@ -42,9 +42,9 @@ NAMES = _OUTER | {
 def write(weights: Path, vocabulary: Path, target: Path) -> None:
     """Write the GGUF of the weights (safetensors) and the vocabulary (one token a line)."""
     tokens = vocabulary.read_text("utf-8").splitlines()
-    with weights.open("rb") as given, target.open("wb") as out:
-        length = int.from_bytes(given.read(8), "little")
-        tensors: dict[str, Any] = json.loads(given.read(length))
+    with weights.open("rb") as source, target.open("wb") as out:
+        length = int.from_bytes(source.read(8), "little")
+        tensors: dict[str, Any] = json.loads(source.read(length))
         first = 8 + length
         infos, places, end = [], [], 0
         for theirs, ours in NAMES.items():
@@ -58,8 +58,8 @@ def write(weights: Path, vocabulary: Path, target: Path) -> None:
         out.writelines([*values, *infos])
         out.write(bytes(_padded(out.tell()) - out.tell()))
         for begin, size in places:
-            given.seek(begin)
-            _copy(given, out, size)
+            source.seek(begin)
+            _copy(source, out, size)
             out.write(bytes(_padded(size) - size))
 
 
@@ -133,9 +133,9 @@ def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _copy(given: IO[bytes], out: IO[bytes], size: int) -> None:
+def _copy(source: IO[bytes], out: IO[bytes], size: int) -> None:
     while size:
-        part = given.read(min(size, 1 << 20))
+        part = source.read(min(size, 1 << 20))
         if not part:
             raise ValueError("the weights end too early")
         out.write(part)

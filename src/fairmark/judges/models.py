@@ -56,6 +56,8 @@ class Provider:
         base = self.base_url.rstrip("/")
         if self.kind != "azure":
             return f"{base}/{path}"
+        if path == "responses":  # deployments have no such path
+            return f"{base}/openai/v1/responses"
         return f"{base}/openai/deployments/{quote(model, safe='')}/{path}?api-version={quote(self.api_version)}"
 
     @property
@@ -110,7 +112,7 @@ class Model:
         return (fresh * price_in + usage.cached_tokens * price_cached + usage.completion_tokens * price_out) / 1e6
 
 
-class Registry:
+class ModelRegistry:
     """The configured models. A name is looked for in this order: an exact name, an exact alias, `provider/name`,
     a pattern, an alias's pattern, and at last the provider that the environment names. Patterns that begin with a
     provider's name describe what is asked for by `provider/name`; no other pattern does."""
@@ -131,12 +133,12 @@ class Registry:
         """The model of this name. Raises UnknownModel."""
         seen = [name]
         while True:
-            found = self._find(seen[-1])
-            if isinstance(found, Model):
-                return replace(found, name=name)
-            if found is None or found in seen:
-                raise UnknownModel(self._unknown(name, seen, found))
-            seen.append(found)
+            target = self._find(seen[-1])
+            if isinstance(target, Model):
+                return replace(target, name=name)
+            if target is None or target in seen:
+                raise UnknownModel(self._unknown(name, seen, target))
+            seen.append(target)
 
     def by_name_alone(self, name: str) -> Model | None:
         """The model, where nothing but its name says that there is one: its provider is asked for any. None where the
@@ -176,14 +178,14 @@ class Registry:
         if entry.real_name:
             return replace(entry, name=name)
         guessed = _guessed(name, entry.provider, name.removeprefix(f"{entry.provider.name}/"))
-        better = {each: getattr(guessed, each) for each in _GUESSED if each not in entry.told}
+        better = {field: getattr(guessed, field) for field in _GUESSED if field not in entry.told}
         return replace(entry, name=name, real_name=guessed.real_name, **better)
 
-    def _unknown(self, name: str, seen: list[str], found: str | None) -> str:
-        if found is not None:
-            return f"model {jsontext.quote(name)}: its aliases go in a circle: {' → '.join([*seen, found])}."
+    def _unknown(self, name: str, seen: list[str], again: str | None) -> str:
+        if again is not None:
+            return f"model {jsontext.quote(name)}: its aliases go in a circle: {' → '.join([*seen, again])}."
         via = f" (alias of {jsontext.quote(name)})" if len(seen) > 1 else ""
-        listed = ", ".join([*self.entries, *self.aliases, *(f"{each}/…" for each in self.providers)])
+        listed = ", ".join([*self.entries, *self.aliases, *(f"{provider}/…" for provider in self.providers)])
         return (
             f"unknown model {jsontext.quote(seen[-1])}{via}. Configured: {listed or 'none'}. Set OPENAI_API_KEY, or "
             f"name the model or an alias for it in {FILE}."
@@ -209,7 +211,7 @@ def _guessed(name: str, provider: Provider, real_name: str) -> Model:
     )  # fmt: skip
 
 
-def read_registry(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Registry:
+def read_registry(file: Path | None = None, environment: Mapping[str, str] | None = None) -> ModelRegistry:
     """The registry out of the file and the environment. Raises InvalidSettings."""
     file = Path(FILE) if file is None else file
     environment = os.environ if environment is None else environment
@@ -224,7 +226,7 @@ def read_registry(file: Path | None = None, environment: Mapping[str, str] | Non
         for name, table in _tables(file, tables, "models")
     }
     aliases = _aliases(file, tables.get("aliases", {}), environment.get(ALIASES_VARIABLE, ""))
-    return Registry(providers, entries, aliases, providers[default] if default else None)
+    return ModelRegistry(providers, entries, aliases, providers[default] if default else None)
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[str, Provider]]:
@@ -258,10 +260,10 @@ def _secret(environment: Mapping[str, str], variable: str) -> str:
 
 
 def _tables(file: Path, tables: Mapping[str, Any], name: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    found = tables.get(name, {})
-    if not isinstance(found, dict):
-        raise InvalidSettings(f"{file}: {name}: found {jsontext.describe(found)}. It takes a table.")
-    for key, table in found.items():
+    section = tables.get(name, {})
+    if not isinstance(section, dict):
+        raise InvalidSettings(f"{file}: {name}: found {jsontext.describe(section)}. It takes a table.")
+    for key, table in section.items():
         if not isinstance(table, dict):
             raise InvalidSettings(f"{file}: {name}.{key}: found {jsontext.describe(table)}. It takes a table.")
         yield key, table
@@ -299,7 +301,7 @@ def _provider(where: str, name: str, table: dict[str, Any], environment: Mapping
         if not isinstance(value, str):
             raise InvalidSettings(f"{where}.headers.{header}: found {jsontext.describe(value)}. It takes a string.")
         used = {name: _secret(environment, name) for name in _VARIABLE.findall(value)}
-        headers[header] = filled = _VARIABLE.sub(lambda found: _secret(environment, found[1]), value)
+        headers[header] = filled = _VARIABLE.sub(lambda match: _secret(environment, match[1]), value)
         if not filled.isprintable():
             raise InvalidSettings(f"{where}.headers.{header}: it holds characters that no header can.")
         if any(used.values()) or _SECRET_HEADER.search(header):
@@ -319,23 +321,23 @@ _MODEL_KEYS: dict[str, type | tuple[type, ...]] = {
 
 def _model(where: str, name: str, table: dict[str, Any], providers: Mapping[str, Provider]) -> Model:
     _check_keys(where, table, _MODEL_KEYS)
-    given = dict(table)
-    provider = given.pop("provider", None)
+    fields = dict(table)
+    provider = fields.pop("provider", None)
     if provider not in providers:
-        found = "missing" if provider is None else f"unknown provider {jsontext.quote(provider)}"
-        raise InvalidSettings(f"{where}.provider: {found}. Use one of: {', '.join(providers)}.")
-    rung = given.get("structured_output")
+        mistake = "missing" if provider is None else f"unknown provider {jsontext.quote(provider)}"
+        raise InvalidSettings(f"{where}.provider: {mistake}. Use one of: {', '.join(providers)}.")
+    rung = fields.get("structured_output")
     if rung is not None and rung not in RUNGS:
         raise InvalidSettings(
             f"{where}.structured_output: found {jsontext.quote(rung)}. Use one of: {', '.join(RUNGS)}."
         )
-    for key, value in given.items():
+    for key, value in fields.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value < float("inf"):
             raise InvalidSettings(f"{where}.{key}: found {value}. It takes a number, 0 or more.")
     is_pattern = any(char in name for char in "*?[")
-    real_name = given.pop("model", "" if is_pattern else name.removeprefix(f"{provider}/"))
+    real_name = fields.pop("model", "" if is_pattern else name.removeprefix(f"{provider}/"))
     guessed = _guessed(name, providers[provider], real_name or name)
-    return replace(guessed, real_name=real_name, told=frozenset(given), **given)
+    return replace(guessed, real_name=real_name, told=frozenset(fields), **fields)
 
 
 def _aliases(file: Path, table: Any, variable: str) -> dict[str, str]:
@@ -343,8 +345,8 @@ def _aliases(file: Path, table: Any, variable: str) -> dict[str, str]:
         raise InvalidSettings(f"{file}: aliases: found {jsontext.describe(table)}. It takes a table.")
     for name, target in table.items():
         if not isinstance(target, str) or not target:
-            found = jsontext.describe(target)
-            raise InvalidSettings(f'{file}: aliases."{name}": found {found}. It takes the name of a model.')
+            shown = jsontext.describe(target)
+            raise InvalidSettings(f'{file}: aliases."{name}": found {shown}. It takes the name of a model.')
     found_aliases = dict(table)
     for pair in filter(None, (part.strip() for part in variable.split(","))):
         name, equals, target = pair.partition("=")

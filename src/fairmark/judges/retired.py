@@ -4,8 +4,11 @@ From OpenAI's deprecations page as of `AS_OF`. A replacement judges differently,
 for it: by an alias, or by another name in the grader.
 """
 
+from collections.abc import Iterable
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from fairmark import jsontext
 
 AS_OF = date(2026, 11, 1)
 
@@ -57,3 +60,22 @@ def retirement(model: str) -> Retirement | None:
     """What is known of a model's end; a fine-tune (`ft:gpt-4o-2024-08-06:…`) ends with the model it was made of."""
     base = model.split(":")[1] if model.startswith("ft:") and model.count(":") > 1 else model
     return RETIRED.get(base)
+
+
+def told_ends(models: Any) -> dict[str, date]:
+    """What a provider's list of models (`GET /models`, decoded) says of their ends, without dates that are none."""
+    listed = models.get("data") if isinstance(models, dict) else None
+    ends: dict[str, date] = {}
+    for model in listed if isinstance(listed, list) else []:
+        name, day = (model.get("id"), model.get("shutdown_date")) if isinstance(model, dict) else (None, None)
+        if isinstance(name, str) and isinstance(day, str):
+            try:
+                ends[name] = date.fromisoformat(day)
+            except ValueError:
+                continue
+    return ends
+
+
+def alias_lines(replacements: Iterable[tuple[str, str]]) -> list[str]:
+    """The lines of an `[aliases]` table for fairmark.toml, from (model, replacement). Names come from anywhere."""
+    return [" = ".join(jsontext.encode(name).decode() for name in pair) for pair in replacements]

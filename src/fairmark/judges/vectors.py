@@ -44,8 +44,8 @@ class Vectors:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-            found, told, tab = answer
-            vectors |= found
+            batch, told, tab = answer
+            vectors |= batch
             name, usage, requests = told or name, usage.plus(tab.usage), requests + tab.attempts
         if len({len(vector) for vector in vectors.values()}) > 1:
             raise JudgeFailed(
@@ -76,24 +76,24 @@ class Vectors:
             vectors[index] = _vector(model, entry.get("embedding"))
         if len({len(vector) for vector in vectors.values()}) != 1:
             raise JudgeFailed(f"{model.name}: the server's vectors are not all of one length.")
-        found = {key: vectors[index] for index, key in enumerate(texts)}
-        self._cache.keep({key: vector.tobytes() for key, vector in found.items()})
+        embedded = {key: vectors[index] for index, key in enumerate(texts)}
+        self._cache.keep({key: vector.tobytes() for key, vector in embedded.items()})
         name = reply.get("model")
-        return found, name if isinstance(name, str) else None, tab
+        return embedded, name if isinstance(name, str) else None, tab
 
 
-def _vector(model: Model, given: Any) -> "array[float]":
+def _vector(model: Model, value: Any) -> "array[float]":
     """As numbers, or as base64 of 32-bit floats where the server took our wish for that."""
     vector: array[float] = array("f")
     try:
-        if isinstance(given, str):
-            vector.frombytes(base64.b64decode(given, validate=True))
+        if isinstance(value, str):
+            vector.frombytes(base64.b64decode(value, validate=True))
         else:
-            vector.extend(given)
+            vector.extend(value)
     except (TypeError, ValueError, OverflowError, binascii.Error):
         vector = array("f")
     if not vector or any(number != number or abs(number) == float("inf") for number in vector):  # NaN
-        raise JudgeFailed(f"{model.name}: the server's answer holds a vector that is none: {jsontext.describe(given)}.")
+        raise JudgeFailed(f"{model.name}: the server's answer holds a vector that is none: {jsontext.describe(value)}.")
     return vector
 
 

@@ -47,7 +47,7 @@ def lowered(text: str) -> list[str]:
     return list(map(str.lower, tokenize(text)))
 
 
-class Places(NamedTuple):
+class WordPlaces(NamedTuple):
     """Where in the reference each key, a word or a stem, can still be matched."""
 
     last: dict[str, int]
@@ -65,19 +65,19 @@ class Places(NamedTuple):
         return place
 
 
-def places(keys: Iterable[tuple[int, str]], size: int) -> Places:
+def places(keys: Iterable[tuple[int, str]], size: int) -> WordPlaces:
     """All those positions below `size`, given in ascending order with their keys, as free."""
     last: dict[str, int] = {}
     before = [NONE] * size
     for place, key in keys:
         before[place] = last.get(key, NONE)
         last[key] = place
-    return Places(last, before)
+    return WordPlaces(last, before)
 
 
 class Prepared(NamedTuple):
     words: list[str]
-    places: Places
+    places: WordPlaces
 
 
 def prepare(text: str) -> Prepared:

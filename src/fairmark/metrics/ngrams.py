@@ -46,12 +46,12 @@ def coded(reference: Sequence[str]) -> Coded:
 
 def count_shared(tokens: Sequence[Hashable], reference: Sequence[Hashable], n: int) -> int:
     """The number of n-grams that both sequences have."""
-    found = Counter(filter(set(_grams(reference, n)).__contains__, _grams(tokens, n)))
-    shared = found.total()
-    repeated = {gram for gram, times in found.items() if times > 1}
+    matching = Counter(filter(set(_grams(reference, n)).__contains__, _grams(tokens, n)))
+    shared = matching.total()
+    repeated = {gram for gram, times in matching.items() if times > 1}
     if repeated:  # which the reference may have less often
         expected = Counter(filter(repeated.__contains__, _grams(reference, n)))
-        shared -= sum([max(0, found[gram] - expected[gram]) for gram in repeated])
+        shared -= sum([max(0, matching[gram] - expected[gram]) for gram in repeated])
     return shared
 
 

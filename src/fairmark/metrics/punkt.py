@@ -38,7 +38,7 @@ SPACE = re.compile(r"\s")
 # White space that separates the words around end marks. Not all that \s matches, and it shows.
 LINE_SPACE = re.compile(r"[\t\n\r\x0b\x0c]")
 
-# Contexts in which Punkt has seen a type: bits of Model.seen.
+# Contexts in which Punkt has seen a type: bits of PunktModel.seen.
 INSIDE_UPPER = 4
 ANY_UPPER = 2 | 4 | 8
 FIRST_LOWER = 16
@@ -48,7 +48,7 @@ ANY_LOWER = 16 | 32 | 64
 def sentences(text: str) -> list[str]:
     """The sentences of `text`, without the white space between them. Text before the first one's first
     letter, white space too, belongs to it."""
-    found = []
+    parts = []
     start = 0
     abbreviations = model().abbreviations
     for word, place, following in _marks(text):
@@ -66,12 +66,12 @@ def sentences(text: str) -> list[str]:
             if closing:
                 stop = next_start + len(closing[0].rstrip())
                 next_start = closing.end()
-        found.append(text[start:stop])
+        parts.append(text[start:stop])
         start = next_start
     rest = text[start:].rstrip()
     if rest:
-        found.append(rest)
-    return found
+        parts.append(rest)
+    return parts
 
 
 def _marks(text: str) -> Iterator[tuple[int, int, int]]:
@@ -173,7 +173,7 @@ def _starts_sentence(word: str, kind: str) -> bool | None:
     return None
 
 
-class Model(NamedTuple):
+class PunktModel(NamedTuple):
     abbreviations: frozenset[str]
     collocations: frozenset[tuple[str, ...]]
     starters: frozenset[str]
@@ -181,7 +181,7 @@ class Model(NamedTuple):
 
 
 @cache
-def model() -> Model:
+def model() -> PunktModel:
     facts = {}
     seen: dict[str, int] = {}
     for line in DATA.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
@@ -190,7 +190,7 @@ def model() -> Model:
             seen.update(dict.fromkeys(words, int(kind[5:])))
         else:
             facts[kind] = words
-    return Model(
+    return PunktModel(
         abbreviations=frozenset(facts["abbreviations"]),
         collocations=frozenset(tuple(pair.split(" ")) for pair in facts["collocations"]),
         starters=frozenset(facts["starters"]),

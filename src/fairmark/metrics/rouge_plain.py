@@ -20,9 +20,9 @@ def overlaps(
         target = _split(reference)
         return len(tokens), len(target), (count_shared(tokens, target, longest),), 0
     coded_reference = CODED[reference]
-    found, expected = coded_reference.encode(tokens), coded_reference.text
-    shared = count_all_shared(found, expected, longest)[shortest - 1 :] if longest else []
-    return len(found), len(expected), tuple(shared), similarity(found, expected) if sequence else 0
+    codes, expected = coded_reference.encode(tokens), coded_reference.text
+    shared = count_all_shared(codes, expected, longest)[shortest - 1 :] if longest else []
+    return len(codes), len(expected), tuple(shared), similarity(codes, expected) if sequence else 0
 
 
 def _split(text: str) -> list[str]:

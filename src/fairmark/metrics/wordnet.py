@@ -94,9 +94,9 @@ class Table(NamedTuple):
         start = self.text.find(f"\n{word}\t", self.starts[block - 1], self.starts[block])
         if start < 0:
             return []
-        found, *fields = self.text[start + 1 : self.text.index("\n", start + 1)].split("\t")
+        first, *fields = self.text[start + 1 : self.text.index("\n", start + 1)].split("\t")
         # A word with a tab in it can be found in the text without being in the table.
-        return fields if found == word else []
+        return fields if first == word else []
 
     def names(self, word: str, part: str) -> list[str]:
         """The single-word names in the synsets of `word` as that part of speech."""

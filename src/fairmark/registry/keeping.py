@@ -17,12 +17,12 @@ from fairmark.references import KEY, KEY_RULE, NOTE, TYPE, Registered, Wanted, c
 from fairmark.registry.functions import acheck_function
 from fairmark.registry.lookup import Registry
 from fairmark.store import Grader, NewGrader
-from fairmark.store.graders import KeptGraders
+from fairmark.store.registry.graders import KeptGraders
 
 _ID = re.compile(r"grader_[0-9a-f]{32}")
 
 
-class Kept(NamedTuple):
+class KeptGrader(NamedTuple):
     """A grader that was kept, and what is legal about it and yet probably not meant."""
 
     grader: Grader
@@ -38,14 +38,14 @@ class Registration:
 
     async def create(
         self, project: str, key: Any, grader: Any, name: str | None = None, description: str | None = None
-    ) -> Kept:
+    ) -> KeptGrader:
         """Raises InvalidKey, InvalidGrader, FunctionRefused or DuplicateKey."""
         check_key(key)
         checked = await _check(self._registry, project, grader)
         info = await _ask(checked)
         kept = await self._graders.create(project, key, checked.grader, name, description, info)
-        self._registry.forget()
-        return Kept(kept, checked.warnings)
+        await self._registry.changed()
+        return KeptGrader(kept, checked.warnings)
 
     async def update(
         self,
@@ -57,7 +57,7 @@ class Registration:
         description: str | UnsetType | None = UNSET,
         locked: bool | UnsetType = UNSET,
         expected: int | None = None,
-    ) -> Kept | None:
+    ) -> KeptGrader | None:
         """None where there is no such grader. Raises as `create` does, and LockedGrader and VersionConflict."""
         checked = None if grader is UNSET else await _check(self._registry, project, grader)
         kept = await self._graders.update(
@@ -70,13 +70,13 @@ class Registration:
             locked=locked,
             expected=expected,
         )
-        self._registry.forget()
-        return None if kept is None else Kept(kept, [] if checked is None else checked.warnings)
+        await self._registry.changed()
+        return None if kept is None else KeptGrader(kept, [] if checked is None else checked.warnings)
 
     async def delete(self, project: str, id_or_key: str) -> Grader | None:
         """What was deleted; None where there is no such grader. Raises LockedGrader."""
         gone = await self._graders.delete(project, id_or_key)
-        self._registry.forget()
+        await self._registry.changed()
         return gone
 
     async def bring(self, project: str, pack: Sequence[NewGrader], *, update: bool) -> dict[str, str]:
@@ -92,15 +92,15 @@ class Registration:
             if problem := _key_problem(new.key):
                 raise InvalidGrader.at(f"{where}.key", problem)
             try:
-                found = await _check(registry, project, new.grader)
+                kept = await _check(registry, project, new.grader)
             except InvalidGrader as error:
-                raise InvalidGrader([_moved(each, f"{where}.grader") for each in error.problems]) from None
+                raise InvalidGrader([_moved(wrong, f"{where}.grader") for wrong in error.problems]) from None
             except FunctionRefused as error:
                 raise FunctionRefused(f"{where}.grader{error.path.removeprefix('$')}", error.found) from None
-            checked.append(NewGrader(new.key, found.grader, new.name, new.description, new.locked))
+            checked.append(NewGrader(new.key, kept.grader, new.name, new.description, new.locked))
             await asyncio.sleep(0)  # a pack may be long, and this loop has other work
         done = await self._graders.bring(project, checked, update=update)
-        self._registry.forget()
+        await self._registry.changed()
         return done
 
 
@@ -112,18 +112,18 @@ class _Checked(NamedTuple):
 
 
 async def _check(registry: Registry, project: str, grader: Any) -> _Checked:
-    given = {key: value for key, value in read(grader).items() if key != NOTE}
-    if given.get("type") == TYPE:
+    fields = {key: value for key, value in read(grader).items() if key != NOTE}
+    if fields.get("type") == TYPE:
         message = "a registered grader cannot be a reference to another. Register the grader itself."
         raise InvalidGrader.at("$.type", message)
-    expanded = await registry.expand(project, given)
-    for path, source in functions_in(given):
-        found = await acheck_function(source, project)
-        if not found.valid:
-            raise FunctionRefused(path, found)
+    expanded = await registry.expand(project, fields)
+    for path, source in functions_in(fields):
+        report = await acheck_function(source, project)
+        if not report.valid:
+            raise FunctionRefused(path, report)
     spec = await aparse(expanded)
-    kept = given if spec.registered else spec.echo()
-    if given.get("name") is None:  # it is called by its key, and not by its type
+    kept = fields if spec.registered else spec.echo()
+    if fields.get("name") is None:  # it is called by its key, and not by its type
         kept.pop("name", None)
     return _Checked(kept, (await avalidate(spec)).warnings)
 
@@ -132,11 +132,11 @@ async def _ask(checked: _Checked) -> dict[str, Any] | None:
     """What an endpoint says of itself. One that does not answer is kept with a warning: it may be up tomorrow."""
     if checked.grader["type"] != "endpoint":
         return None
-    found = await aprobe(checked.grader["url"], checked.grader.get("headers"))
-    if isinstance(found, Offline):
-        checked.warnings.append(f"$.url: {found.error}")
+    reply = await aprobe(checked.grader["url"], checked.grader.get("headers"))
+    if isinstance(reply, Offline):
+        checked.warnings.append(f"$.url: {reply.error}")
         return None
-    return found._asdict()
+    return reply._asdict()
 
 
 def _moved(problem: Problem, where: str) -> Problem:
@@ -151,11 +151,11 @@ class _PackFirst:
         self._pack = {new.key: new for new in pack}
 
     async def __call__(self, project: str, wanted: Collection[Wanted]) -> Mapping[Wanted, Registered]:
-        newest = {each for each in wanted if each[1] is None and each[0] in self._pack}
-        kept = await self._graders.find(project, [each for each in wanted if each not in newest])
+        newest = {want for want in wanted if want[1] is None and want[0] in self._pack}
+        kept = await self._graders.find(project, [want for want in wanted if want not in newest])
         # Of a key that is new the pack has the first version; of one that is there, the one to come.
-        first = {each for each in wanted if each[1] == 1 and each[0] in self._pack and each not in kept}
-        here = {each: Registered("", each[0], 1, self._pack[each[0]].grader) for each in newest | first}
+        first = {want for want in wanted if want[1] == 1 and want[0] in self._pack and want not in kept}
+        here = {want: Registered("", want[0], 1, self._pack[want[0]].grader) for want in newest | first}
         return {**kept, **here}
 
 
@@ -175,9 +175,9 @@ def _key_problem(key: Any) -> str | None:
 
 def functions_in(grader: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Where function graders stand, and their sources. What is no text is told when it is parsed."""
-    for path, each in (("$", grader), *((f"$.graders{path}", child) for path, child in children(grader))):
-        if isinstance(each, Mapping) and each.get("type") == "function" and isinstance(each.get("source"), str):
-            yield f"{path}.source", each["source"]
+    for path, member in (("$", grader), *((f"$.graders{path}", child) for path, child in children(grader))):
+        if isinstance(member, Mapping) and member.get("type") == "function" and isinstance(member.get("source"), str):
+            yield f"{path}.source", member["source"]
 
 
 def record(grader: Grader, warnings: Sequence[str] | None = None) -> dict[str, Any]:
@@ -218,10 +218,10 @@ def grader_type(kind: str) -> str:
 
 
 def _config(grader: Grader) -> dict[str, Any]:
-    given = grader.grader
-    match grader_type(given["type"]):
+    fields = grader.grader
+    match grader_type(fields["type"]):
         case "FUNCTION":
-            return {"source_code": given["source"], "description": grader.description}
+            return {"source_code": fields["source"], "description": grader.description}
         case "JUDGE":
             names = {
                 "model": "model",
@@ -230,13 +230,13 @@ def _config(grader: Grader) -> dict[str, Any]:
                 "system_template": "system_template",
                 "user_template": "user_template",
             }
-            return {theirs: given.get(ours) for theirs, ours in names.items()}
+            return {theirs: fields.get(ours) for theirs, ours in names.items()}
         case "PREBUILT":
-            return {"criteria_key": given["type"].upper(), "model": given.get("model")}
+            return {"criteria_key": fields["type"].upper(), "model": fields.get("model")}
         case "REMOTE":
             info = grader.info or {}
-            return {"url": given["url"], "version": info.get("version"), "description": info.get("description")}
+            return {"url": fields["url"], "version": info.get("version"), "description": info.get("description")}
         case "CUSTOM":
-            return {"description": grader.description or given.get("description")}
+            return {"description": grader.description or fields.get("description")}
         case _:
             return {}

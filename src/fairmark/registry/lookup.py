@@ -27,7 +27,7 @@ T = TypeVar("T")
 Find = Callable[[str, Collection[Wanted]], Awaitable[Mapping[Wanted, Registered]]]
 
 
-class Answer(NamedTuple):
+class RememberedAnswer(NamedTuple):
     value: Any
     asked_at: float
     """When the store was asked, or the first of several times: what was changed since is not in it."""
@@ -38,14 +38,14 @@ class Memory:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self._kept: dict[Any, Answer] = {}
+        self._kept: dict[Any, RememberedAnswer] = {}
         self._cleared_at = float("-inf")
 
-    def get(self, key: Any) -> Answer | None:
+    def get(self, key: Any) -> RememberedAnswer | None:
         kept = self._kept.get(key)
         return kept if kept is not None and self.clock() < kept.asked_at + REMEMBERED_S else None
 
-    def put(self, key: Any, answer: Answer) -> None:
+    def put(self, key: Any, answer: RememberedAnswer) -> None:
         """One that was asked for before all were forgotten may be outdated, and is not taken."""
         if answer.asked_at <= self._cleared_at:
             return
@@ -66,6 +66,14 @@ class Registry:
         self._find = find
         self._memory = memory or Memory()
         self._making: dict[Any, asyncio.Task[Any]] = {}
+        self.tell_others: Callable[[], Awaitable[object]] | None = None
+        """Has the other processes of a server forget what they remember."""
+
+    async def changed(self) -> None:
+        """Something was changed here: when this returns, everybody knows."""
+        self.forget()
+        if self.tell_others is not None:
+            await self.tell_others()
 
     async def expand(self, project: str, grader: Mapping[str, Any]) -> dict[str, Any]:
         """The grader without references, each replaced by what it stands for now.
@@ -123,35 +131,35 @@ class Registry:
         if not done.cancelled():
             done.exception()  # which is nobody's where all who asked have gone
 
-    async def _make(self, project: str, grader: Grader, make: Callable[[GraderSpec], Any]) -> Answer:
+    async def _make(self, project: str, grader: Grader, make: Callable[[GraderSpec], Any]) -> RememberedAnswer:
         expanded = await self._expand(project, read(grader))
         return expanded._replace(value=make(await aparse(expanded.value)))
 
-    async def _expand(self, project: str, grader: Mapping[str, Any]) -> Answer:
-        found = await self._look_up(project, references.find(grader))
-        known = found.value
+    async def _expand(self, project: str, grader: Mapping[str, Any]) -> RememberedAnswer:
+        answer = await self._look_up(project, references.find(grader))
+        known = answer.value
         if grader.get("type") == TYPE:
             # It may lead to a multi with references in it, and those lead to no further ones.
             (registered,) = known.values()
             inside = await self._look_up(project, references.find(registered.grader))
-            found = Answer({**known, **inside.value}, min(found.asked_at, inside.asked_at))
-        return found._replace(value=references.replace(grader, found.value))
+            answer = RememberedAnswer({**known, **inside.value}, min(answer.asked_at, inside.asked_at))
+        return answer._replace(value=references.replace(grader, answer.value))
 
-    async def _look_up(self, project: str, given: Collection[Reference]) -> Answer:
+    async def _look_up(self, project: str, asked: Collection[Reference]) -> RememberedAnswer:
         """All that references lead to, by key and version. Raises InvalidGrader with those that lead nowhere."""
         now = self._memory.clock()
-        wanted = {(each.key, each.version) for each in given}
-        kept = {each: self._memory.get((project, each)) for each in wanted}
+        wanted = {(reference.key, reference.version) for reference in asked}
+        kept = {want: self._memory.get((project, want)) for want in wanted}
         asked_at = min((answer.asked_at for answer in kept.values() if answer is not None), default=now)
-        known = {each: answer.value for each, answer in kept.items() if answer is not None}
-        missing = [each for each, answer in kept.items() if answer is None]
-        for each, registered in (await self._find(project, missing) if missing else {}).items():
-            known[each] = registered
-            self._memory.put((project, each), Answer(registered, now))
-        lost = [references.unknown(each) for each in given if (each.key, each.version) not in known]
+        known = {want: answer.value for want, answer in kept.items() if answer is not None}
+        missing = [want for want, answer in kept.items() if answer is None]
+        for want, registered in (await self._find(project, missing) if missing else {}).items():
+            known[want] = registered
+            self._memory.put((project, want), RememberedAnswer(registered, now))
+        lost = [references.unknown(reference) for reference in asked if (reference.key, reference.version) not in known]
         if lost:
             raise InvalidGrader(lost)
-        return Answer(known, asked_at)
+        return RememberedAnswer(known, asked_at)
 
 
 def itself(spec: GraderSpec) -> GraderSpec:
@@ -183,8 +191,8 @@ def local() -> Registry:
 class _FindLocally:
     """Opens the store for each look and closes it again: a library holds no database open behind its user's back."""
 
-    def __init__(self, given: Settings) -> None:
-        self._settings = given
+    def __init__(self, configuration: Settings) -> None:
+        self._settings = configuration
 
     async def __call__(self, project: str, wanted: Collection[Wanted]) -> Mapping[Wanted, Registered]:
         try:

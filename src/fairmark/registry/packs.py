@@ -20,7 +20,7 @@ _FIELDS: tuple[tuple[str, type, str], ...] = (
 
 def make_pack(graders: Iterable[Grader]) -> dict[str, Any]:
     """Without ids, versions and times: the same graders make the same file anywhere."""
-    return {"object": "grader.pack", "graders": [_entry(each) for each in graders]}
+    return {"object": "grader.pack", "graders": [_entry(grader) for grader in graders]}
 
 
 def _entry(grader: Grader) -> dict[str, Any]:
@@ -33,12 +33,12 @@ def _entry(grader: Grader) -> dict[str, Any]:
     }
 
 
-def read_pack(given: Mapping[str, Any]) -> list[NewGrader]:
+def read_pack(pack: Mapping[str, Any]) -> list[NewGrader]:
     """Raises InvalidGrader with all that is wrong with its shape."""
-    entries = given.get("graders")
+    entries = pack.get("graders")
     if not isinstance(entries, list) or len(entries) > MOST:
-        found = "missing" if entries is None else f"found {jsontext.describe(entries)}"
-        message = f'{found}. A pack is {{"graders": [{{"key": "…", "grader": {{…}}}}]}}, {MOST} at most.'
+        mistake = "missing" if entries is None else f"found {jsontext.describe(entries)}"
+        message = f'{mistake}. A pack is {{"graders": [{{"key": "…", "grader": {{…}}}}]}}, {MOST} at most.'
         raise InvalidGrader.at("$.graders", message)
     problems = [
         Problem(f"$.graders[{index}]{path}", message, "invalid_type")

@@ -1,8 +1,8 @@
 """What a sandbox is asked and what it answers, whichever backend runs it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from fairmark.sandbox.patience import Patience
@@ -71,6 +71,27 @@ class Outcome(NamedTuple):
     """The failure came before any row: running the source's own body."""
 
 
+class Talker(Protocol):
+    """A process that is asked again and again, and keeps what it knows."""
+
+    async def ask(self, row: Sequence[Any], limit_s: float) -> Outcome:
+        """What calling its `grade` comes to. After a failure other than `error` it has ended."""
+        ...
+
+    def end(self) -> None: ...
+
+
+class Talk(Protocol):
+    """What a conversation may do: start processes of its own, which end with it."""
+
+    async def start(self, program: Program) -> "Talker | Outcome":
+        """A fresh process with the program loaded, or why there is none."""
+        ...
+
+
+T = TypeVar("T")
+
+
 class Sandbox(Protocol):
     """Runs programs. One call may carry many rows; the order is kept, and a row's failure is its own."""
 
@@ -84,4 +105,9 @@ class Sandbox(Protocol):
 
         `patience`: what the call or run that these rows belong to has seen of its programs; without it, they are all.
         """
+        ...
+
+    async def converse(self, owner: str, conversation: Callable[[Talk], Awaitable[T]]) -> T:
+        """What a conversation with several programs at once comes to. It takes one place of its owner's: whoever
+        talks with two processes has them work in turns."""
         ...

@@ -49,7 +49,7 @@ _COMPILER = "Building it takes a C compiler and Python's headers. On Debian and 
 
 def build(tag: str, known: KnownImage, scratch: Path, say: Say) -> Image:
     """Build the image as `scratch`/image and tell what is in it."""
-    target, tools = scratch / "image", Tools(scratch)
+    target, tools = scratch / "image", BuildTools(scratch)
     site_packages, data, wheels = target / "site-packages", target / "nltk_data", scratch / "wheels"
     for folder in (site_packages, data, wheels, tools.temporary):
         folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ def read_pins(requirements: Path) -> dict[str, str]:
     return {name: version for name, _, version in (line.partition("==") for line in lines if line)}
 
 
-class Tools:
+class BuildTools:
     """The programs that a build runs, and where they may write."""
 
     def __init__(self, scratch: Path) -> None:
@@ -116,7 +116,7 @@ class Tools:
         return self.run(sys.executable, "-I", "-S", "-c", code, *arguments, timeout_s=timeout_s)
 
 
-def _make_environment(tag: str, tools: Tools, say: Say) -> None:
+def _make_environment(tag: str, tools: BuildTools, say: Say) -> None:
     """Give pip an environment of its own, unless it has it already."""
     if tools.python_with_pip.is_relative_to(tools.environment):
         return
@@ -128,7 +128,7 @@ def _make_environment(tag: str, tools: Tools, say: Say) -> None:
 
 
 def _download(
-    tag: str, known: KnownImage, pins: dict[str, str], wheels: Path, tools: Tools, say: Say
+    tag: str, known: KnownImage, pins: dict[str, str], wheels: Path, tools: BuildTools, say: Say
 ) -> dict[str, str]:
     """Fetch the wheels. Gives the packages that have none here, with the reason: compiling those would take hours."""
     wanted = {name: version for name, version in pins.items() if name not in known.from_source}
@@ -154,7 +154,7 @@ def _download(
     return missing
 
 
-def _reach_index(tag: str, wanted: dict[str, str], wheels: Path, tools: Tools, say: Say) -> None:
+def _reach_index(tag: str, wanted: dict[str, str], wheels: Path, tools: BuildTools, say: Say) -> None:
     """Raises BuildFailed at once where there is no network: with its usual patience pip takes a minute to say so."""
     say("Asking the package index")
     name, version = list(wanted.items())[-1]  # a small one: the files name what the others need last
@@ -168,7 +168,9 @@ def _unreachable(tag: str) -> BuildFailed:
     return BuildFailed(f"image {tag}: pip cannot reach its package index. Check the network and pip's settings.")
 
 
-def _build_from_source(known: KnownImage, pins: dict[str, str], wheels: Path, tools: Tools, say: Say) -> dict[str, str]:
+def _build_from_source(
+    known: KnownImage, pins: dict[str, str], wheels: Path, tools: BuildTools, say: Say
+) -> dict[str, str]:
     """Make wheels of what has none. Gives the packages that could not be built, with the reason."""
     if known.build_tools:
         say("Installing what building packages takes")
@@ -193,7 +195,7 @@ def _build_from_source(known: KnownImage, pins: dict[str, str], wheels: Path, to
     return missing
 
 
-def _install(tag: str, packages: dict[str, str], wheels: Path, target: Path, tools: Tools, say: Say) -> None:
+def _install(tag: str, packages: dict[str, str], wheels: Path, target: Path, tools: BuildTools, say: Say) -> None:
     say(f"Installing {len(packages)} packages")
     files = sorted(wheels.glob("*.whl"))
     done = tools.pip("install", "--no-index", "--no-deps", "--no-compile", "--target", target, *files)
@@ -204,7 +206,7 @@ def _install(tag: str, packages: dict[str, str], wheels: Path, target: Path, too
     tools.run(sys.executable, "-I", "-S", "-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", target)
 
 
-def _not_importable(modules: dict[str, str], site_packages: Path, tools: Tools, say: Say) -> dict[str, str]:
+def _not_importable(modules: dict[str, str], site_packages: Path, tools: BuildTools, say: Say) -> dict[str, str]:
     """The packages whose modules do not import, with the reason: what they need is missing, or the system's library."""
     say(f"Checking {len(modules)} packages")
     done = tools.python(_IMPORT_EACH, site_packages, *modules, timeout_s=IMPORT_LIMIT_S)
@@ -226,10 +228,10 @@ class _Counted:
         self._seen: set[str] = set()
 
     def see(self, line: str) -> None:
-        found = _WHEEL.search(line)
-        if found and found[1] not in self._seen:
-            self._seen.add(found[1])
-            self._say(f"{self._verb} {found[1]} {found[2]} ({len(self._seen)} of {self._total})")
+        match = _WHEEL.search(line)
+        if match and match[1] not in self._seen:
+            self._seen.add(match[1])
+            self._say(f"{self._verb} {match[1]} {match[2]} ({len(self._seen)} of {self._total})")
 
 
 def _failed(tag: str, what: str, done: Done, advice: str) -> BuildFailed:

@@ -41,13 +41,13 @@ def _imports_of(function: Callable[..., Any], wanted: set[str]) -> list[ast.stmt
         tree = ast.parse(inspect.getsource(module)) if module else ast.Module([], [])
     except (OSError, TypeError, SyntaxError):
         return []
-    found: list[ast.stmt] = []
+    imports: list[ast.stmt] = []
     for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             statement.names = [alias for alias in statement.names if _bound_name(alias) in wanted]
             if statement.names:
-                found.append(statement)
-    return found
+                imports.append(statement)
+    return imports
 
 
 def _bound_names(statement: ast.stmt) -> set[str]:

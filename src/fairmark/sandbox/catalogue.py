@@ -43,6 +43,7 @@ KNOWN: Mapping[str, KnownImage] = {
             "yaml": "pyyaml",
             "nltk": "nltk",
             "sqlparse": "sqlparse",
+            "sympy": "sympy",
         },
     ),
     # All that OpenAI's documentation lists.

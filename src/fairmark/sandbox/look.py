@@ -109,11 +109,11 @@ _ODD = re.compile("[\0\ud800-\udfff]")
 
 def last_function(tree: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The definition that counts: the last one of that name directly in the module."""
-    found = None
+    function = None
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            found = node
-    return found
+            function = node
+    return function
 
 
 def parameters(arguments: ast.arguments) -> str:

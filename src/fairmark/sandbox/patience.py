@@ -1,6 +1,9 @@
 """When a grader that only runs into its time limit is given up: a thousand rows at two minutes each would be a day."""
 
+import asyncio
 import math
+import time
+from itertools import count
 
 from fairmark.sandbox.base import Outcome, Program
 
@@ -8,17 +11,35 @@ TOGETHER = 0.9
 """Two timeouts that end less than this part of the limit apart were under way together."""
 
 
+FIRST_S = 0.5
+"""What a row may take at least while others wait for their first turn before a deadline."""
+FIRST_ROWS = 50
+"""And how many times as long as the rows before it."""
+FIRST_SHARE = 1 / 20
+"""And which part of the time that is left at most."""
+
+_numbers = count()
+
+
 class Patience:
-    """What one call or run has seen of each of its programs. Another call begins anew."""
+    """What one call or run has seen of each of its programs. Another call begins anew.
 
-    __slots__ = ("_streaks",)
+    `until`: the moment, on the monotonic clock, by which a call has to end. A row that takes long then gives way to
+    those that had no turn yet, and has another when all others are done: so a few that never end take nothing from
+    the rest.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_streaks", "number", "until")
+
+    def __init__(self, until: float | None = None) -> None:
         self._streaks: dict[Program, Streak] = {}
+        self.until = until
+        self.number = next(_numbers)
+        """Tells this call from all others of this process."""
 
     def with_program(self, program: Program) -> "Streak":
         if program not in self._streaks:
-            self._streaks[program] = Streak(program.limits.wall_s)
+            self._streaks[program] = Streak(program.limits.wall_s, self.until)
         return self._streaks[program]
 
 
@@ -29,12 +50,15 @@ class Streak:
     answer, be it an error, ends the streak.
     """
 
-    __slots__ = ("_at", "_limit_s", "timeouts")
+    __slots__ = ("_at", "_limit_s", "_waiting", "_waiting_ended", "timeouts", "until")
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, until: float | None = None) -> None:
         self.timeouts = 0
+        self.until = until
         self._limit_s = limit_s
         self._at = -math.inf
+        self._waiting = 0
+        self._waiting_ended = asyncio.Event()
 
     def add(self, outcome: Outcome, now: float) -> None:
         """Told what became of a row, when it did."""
@@ -51,3 +75,48 @@ class Streak:
             details=f"not tried: the grader was given up, because it took longer than {self._limit_s:g} s "
             f"{self.timeouts} times in a row",
         )
+
+    def first_limit(self, row_s: float) -> float:
+        """What a row may take at its first turn, where rows took `row_s`, or 0 where nobody knows."""
+        if self.until is None:
+            return self._limit_s
+        most = FIRST_SHARE * self._left()
+        return min(self._limit_s, max(FIRST_S, min(FIRST_ROWS * row_s, most) if row_s else most / 3))
+
+    def last_limit(self, rows: int, at_once: int) -> float:
+        """What a row may take at its second turn, which it shares with so many others."""
+        if self.until is None:
+            return self._limit_s
+        return min(self._limit_s, max(FIRST_S, self._left() * at_once / (2 * max(1, rows))))
+
+    def wait_for_turns(self, rows: int) -> None:
+        """So many more rows of the call wait for their first turn, or fewer where it is negative."""
+        self._waiting += rows
+        if self._waiting:
+            self._waiting_ended.clear()
+        else:
+            self._waiting_ended.set()
+
+    @property
+    def all_had_a_turn(self) -> bool:
+        return self._waiting == 0
+
+    async def until_all_had_a_turn(self) -> None:
+        while self._waiting:
+            await self._waiting_ended.wait()
+
+    def is_whole(self, limit_s: float) -> bool:
+        """Whether that is all that a row ever gets."""
+        return limit_s >= self._limit_s
+
+    def took_its_share(self) -> Outcome:
+        """What becomes of a row that was not done at its second turn."""
+        details = "the grader took longer than its share of the time that the deadline of the whole call left"
+        return Outcome(failure="timeout", details=details)
+
+    def too_late(self) -> Outcome:
+        """What becomes of the rows that are not done when the call has to end."""
+        return Outcome(failure="timeout", details="the grader took too long: the deadline of the whole call has passed")
+
+    def _left(self) -> float:
+        return 0.0 if self.until is None else max(0.0, self.until - time.monotonic())

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from fairmark.sandbox.base import Outcome, Policy, Program
+from fairmark.sandbox.base import Outcome, Policy, Program, T, Talk
 from fairmark.sandbox.patience import Patience, Streak
 from fairmark.sandbox.runners import Runner, RunnerGone, run_encoded
 from fairmark.work.fair import FairSlots
@@ -23,7 +24,7 @@ SLOW_S = 0.1
 REMEMBERED_PROGRAMS = 1024
 
 
-class Backend(Protocol):
+class RunnerSource(Protocol):
     """Where runners come from."""
 
     async def spawn(self, program: Program) -> Runner:
@@ -40,10 +41,10 @@ class RunnerPool:
     that, up to as many again.
     """
 
-    def __init__(self, policy: Policy, backend: Backend, at_once: int | None = None) -> None:
+    def __init__(self, policy: Policy, backend: RunnerSource, at_once: int | None = None) -> None:
         self.policy = policy
         self.at_once = at_once or 2 * (os.cpu_count() or 1)
-        self.slots = FairSlots(self.at_once, spare=self.at_once)
+        self.slots = FairSlots(self.at_once, spare=self.at_once, what="sandbox")
         self._backend = backend
         self._idle: OrderedDict[Runner, float] = OrderedDict()
         """Runners that wait for work, the longest waiting first, and since when."""
@@ -60,11 +61,19 @@ class RunnerPool:
         return await run_encoded(rows, lambda encoded: self._run(program, encoded, streak))
 
     async def _run(self, program: Program, rows: list[bytes], streak: Streak) -> list[Outcome]:
-        if program.strict:
-            return list(await asyncio.gather(*(self._run_alone(program, row, streak) for row in rows)))
-        return await _Call(self, program, rows, streak).outcomes()
+        work: _Alone | _Spread = (_Alone if program.strict else _Spread)(self, program, rows, streak)
+        streak.wait_for_turns(len(rows))
+        try:
+            async with asyncio.timeout(None if streak.until is None else streak.until - time.monotonic()):
+                await work.do()
+        except TimeoutError:
+            pass
+        finally:
+            streak.wait_for_turns(-work.waiting)
+        late = streak.too_late()
+        return [work.outcomes.get(number, late) for number in range(len(rows))]
 
-    async def _run_alone(self, program: Program, row: bytes, streak: Streak) -> Outcome:
+    async def run_alone(self, program: Program, row: bytes, streak: Streak, limit_s: float) -> Outcome:
         """One row in a process that nobody used before and nobody will use after."""
         async with self.slots.turn(program.owner):
             if self.gives_up(streak):
@@ -75,10 +84,21 @@ class RunnerPool:
                 outcome = gone.outcome
             else:
                 self._refill(program)
-                (outcome,) = await runner.grade([row])
-                runner.end()
-            streak.add(outcome, asyncio.get_running_loop().time())
+                try:
+                    (outcome,) = await runner.grade([row], limit_s)
+                finally:
+                    runner.end()
+            if streak.is_whole(limit_s):
+                streak.add(outcome, asyncio.get_running_loop().time())
             return outcome
+
+    async def converse(self, owner: str, conversation: Callable[[Talk], Awaitable[T]]) -> T:
+        async with self.slots.turn(owner):
+            talk = _Talk(self._spawn)
+            try:
+                return await conversation(talk)
+            finally:
+                talk.end()
 
     def gives_up(self, streak: Streak) -> bool:
         return 0 < self.policy.timeouts_in_a_row <= streak.timeouts
@@ -152,7 +172,80 @@ class RunnerPool:
         await self._backend.close()
 
 
-class _Call:
+class _Talk:
+    """The processes of one conversation. Nobody used them before, and nobody will after."""
+
+    def __init__(self, spawn: Callable[[Program], Awaitable[Runner]]) -> None:
+        self._spawn = spawn
+        self._runners: list[Runner] = []
+
+    async def start(self, program: Program) -> "_Talker | Outcome":
+        try:
+            runner = await self._spawn(program)
+        except RunnerGone as gone:
+            return gone.outcome
+        self._runners.append(runner)
+        return _Talker(runner)
+
+    def end(self) -> None:
+        for runner in self._runners:
+            runner.end()
+
+
+class _Talker:
+    """A runner of a conversation."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    async def ask(self, row: Sequence[Any], limit_s: float) -> Outcome:
+        async def grade(encoded: list[bytes]) -> list[Outcome]:
+            return (await self._runner.grade(encoded, limit_s))[:1]
+
+        (outcome,) = await run_encoded([row], grade)
+        return outcome
+
+    def end(self) -> None:
+        self._runner.end()
+
+
+class _Alone:
+    """Rows of one program that each have a process of their own."""
+
+    def __init__(self, pool: RunnerPool, program: Program, rows: list[bytes], streak: Streak) -> None:
+        self._pool = pool
+        self._program = program
+        self._rows = rows
+        self._streak = streak
+        self.outcomes: dict[int, Outcome] = {}
+        self.waiting = len(rows)
+        """How many had no turn yet."""
+        self._slow: list[int] = []
+
+    async def do(self) -> None:
+        await asyncio.gather(*map(self._grade_first, range(len(self._rows))))
+        if self._slow:
+            await self._streak.until_all_had_a_turn()
+            limit_s = self._streak.last_limit(len(self._slow), self._pool.at_once)
+            await asyncio.gather(*(self._grade_again(number, limit_s) for number in self._slow))
+
+    async def _grade_first(self, number: int) -> None:
+        limit_s = self._streak.first_limit(0.0)
+        outcome = await self._pool.run_alone(self._program, self._rows[number], self._streak, limit_s)
+        self.waiting -= 1
+        self._streak.wait_for_turns(-1)
+        if outcome.failure == "timeout" and not self._streak.is_whole(limit_s):
+            self._slow.append(number)
+        else:
+            self.outcomes[number] = outcome
+
+    async def _grade_again(self, number: int, limit_s: float) -> None:
+        outcome = await self._pool.run_alone(self._program, self._rows[number], self._streak, limit_s)
+        is_share = outcome.failure == "timeout" and not self._streak.is_whole(limit_s)
+        self.outcomes[number] = self._streak.took_its_share() if is_share else outcome
+
+
+class _Spread:
     """Rows of one program that may share processes.
 
     They go to a runner some at a time, and to several runners where they turn out to be slow: a lane is what works
@@ -166,7 +259,11 @@ class _Call:
         self._streak = streak
         self._left = deque(range(len(rows)))
         """The numbers of the rows that no runner has."""
-        self._outcomes: dict[int, Outcome] = {}
+        self._slow: deque[int] = deque()
+        """Those that gave way to others before a deadline, and are to have another turn."""
+        self.outcomes: dict[int, Outcome] = {}
+        self.waiting = len(rows)
+        """How many had no turn yet."""
         self._row_s = 0.0
         """What a row took last; 0 before the first."""
         self._loop = asyncio.get_running_loop()
@@ -174,11 +271,13 @@ class _Call:
         self._news = asyncio.Event()
         self._error: BaseException | None = None
 
-    async def outcomes(self) -> list[Outcome]:
+    async def do(self) -> None:
         try:
-            while self._left and not self._lanes:
+            while self._is_more and not self._lanes:
                 await self._grade_some()
-            while len(self._outcomes) < len(self._rows):  # others are at it, or have put something back
+            while len(self.outcomes) < len(self._rows):  # others are at it, or have put something back
+                if not self._lanes and not self._left:
+                    await self._streak.until_all_had_a_turn()
                 self._add_lanes()
                 await self._news.wait()
                 self._news.clear()
@@ -187,53 +286,85 @@ class _Call:
         finally:
             for lane in self._lanes:  # they wait for a slot, and there is nothing left to do
                 lane.cancel()
-        return [self._outcomes[number] for number in range(len(self._rows))]
+
+    @property
+    def _is_more(self) -> bool:
+        return bool(self._left or (self._slow and self._streak.all_had_a_turn))
 
     async def _lane(self) -> None:
-        while self._left:
+        while self._is_more:
             await self._grade_some()
 
     async def _grade_some(self) -> None:
         async with self._pool.slots.turn(self._program.owner):
-            if not self._left:  # others were faster
+            if not self._is_more:  # others were faster
                 return
             if self._pool.gives_up(self._streak):
-                self._outcomes.update((number, self._streak.given_up()) for number in self._take(len(self._left)))
+                numbers = [*self._take(len(self._left)), *self._slow]
+                self._slow.clear()
+                self.outcomes.update((number, self._streak.given_up()) for number in numbers)
                 return
             try:
                 runner = await self._pool.take(self._program)
             except RunnerGone as gone:
                 numbers = self._take(ROWS_A_MESSAGE)
+                self.waiting -= len(numbers)
+                self._streak.wait_for_turns(-len(numbers))
+                numbers = numbers or self._take_slow()
                 self._add(numbers, [gone.outcome] * len(numbers))
                 return
             numbers = self._take(_rows_a_message(runner.row_s or self._row_s))
-            if numbers:  # others may have taken them meanwhile
-                self._add(numbers, await self._ask(runner, numbers))
-                self._row_s = runner.row_s
+            if numbers:
+                await self._grade(runner, numbers, self._streak.first_limit(self._row_s), first=True)
+            elif numbers := self._take_slow():  # others may have taken them meanwhile
+                limit_s = self._streak.last_limit(len(self._slow) + len(self._lanes), self._pool.at_once)
+                await self._grade(runner, numbers, limit_s, first=False)
             self._pool.keep(runner)
             if self._row_s * len(self._left) > SLOW_S:
                 self._add_lanes()
 
-    async def _ask(self, runner: Runner, numbers: list[int]) -> list[Outcome]:
+    async def _grade(self, runner: Runner, numbers: list[int], limit_s: float, first: bool) -> None:
+        try:
+            outcomes = await self._ask(runner, numbers, limit_s)
+        except asyncio.CancelledError:  # at the deadline, what it has answered still counts
+            self.outcomes.update(zip(numbers, runner.answered, strict=False))
+            raise
+        if first:
+            self.waiting -= len(outcomes)
+            self._streak.wait_for_turns(-len(outcomes))
+        is_share = outcomes[-1].failure == "timeout" and not self._streak.is_whole(limit_s)
+        if is_share and first:
+            self._slow.append(numbers.pop(len(outcomes) - 1))
+            del outcomes[-1]
+        elif is_share:
+            outcomes[-1] = self._streak.took_its_share()
+        else:
+            self._row_s = runner.row_s
+        self._add(numbers, outcomes)
+
+    async def _ask(self, runner: Runner, numbers: list[int], limit_s: float) -> list[Outcome]:
         rows = [self._rows[number] for number in numbers]
         if len(self._rows) == 1:
-            return await runner.grade(rows)
+            return await runner.grade(rows, limit_s)
         # A runner that took long to load is not thrown away so soon.
         slow = self._loop.call_later(SLOW_S + runner.load_s, self._spread, runner, numbers)
         try:
-            return await runner.grade(rows)
+            return await runner.grade(rows, limit_s)
         finally:
             slow.cancel()
 
     def _take(self, count: int) -> list[int]:
         return [self._left.popleft() for _ in range(min(count, len(self._left)))]
 
+    def _take_slow(self) -> list[int]:
+        return [self._slow.popleft()] if self._slow else []
+
     def _put_back(self, numbers: list[int]) -> None:
         self._left.extendleft(reversed(numbers))
 
     def _add(self, numbers: list[int], outcomes: list[Outcome]) -> None:
         """Keep the outcomes of the first of these rows; the others are to be done yet."""
-        self._outcomes.update(zip(numbers, outcomes, strict=False))
+        self.outcomes.update(zip(numbers, outcomes, strict=False))
         self._put_back(numbers[len(outcomes) :])
         for outcome in (outcomes[:1] + outcomes[-1:])[:2]:  # only the last one can be a timeout
             self._streak.add(outcome, self._loop.time())
@@ -247,7 +378,7 @@ class _Call:
         self._add_lanes()
 
     def _add_lanes(self) -> None:
-        for _ in range(min(self._pool.at_once - len(self._lanes), len(self._left))):
+        for _ in range(min(self._pool.at_once - len(self._lanes), len(self._left) + len(self._slow))):
             lane = self._loop.create_task(self._lane())
             self._lanes.add(lane)
             lane.add_done_callback(self._end_lane)

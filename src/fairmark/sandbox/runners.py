@@ -13,18 +13,24 @@ import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
 from fairmark import jsontext
 from fairmark.sandbox.base import Failure, Outcome, Program
+from fairmark.work import counts
 
 MAX_REPLY_BYTES = 1024 * 1024
 MAX_KEPT_BYTES = 512 * 1024 * 1024
 """A runner that has grown beyond this is not kept for the next grade."""
 
 _FAILURES: dict[str, Failure] = {"error": "error", "oom": "oom"}
+
+
+STARTS = counts.counter("fairmark_sandbox_starts_total", "Processes of the sandbox that loaded a program.")
+KILLS = counts.counter("fairmark_sandbox_kills_total", "Processes of the sandbox that were ended, by why.", "reason")
 
 
 class RunnerGone(Exception):
@@ -53,7 +59,12 @@ class ForeignProcess:
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._folder = Path(f"/proc/{_pid_behind(handle)}")
+
+    @cached_property
+    def _told(self) -> tuple[Path, Path]:
+        """Where the system tells of its threads and of its memory. Looked at before and after every message."""
+        folder = Path(f"/proc/{_pid_behind(self._handle)}")
+        return folder / "task", folder / "statm"
 
     def kill(self) -> None:
         try:
@@ -65,14 +76,14 @@ class ForeignProcess:
     def threads(self) -> int:
         """1 where nobody can tell."""
         try:
-            return (self._folder / "task").stat().st_nlink - 2
+            return self._told[0].stat().st_nlink - 2
         except OSError:
             return 1
 
     def memory_bytes(self) -> int:
         """0 where nobody can tell."""
         try:
-            _, resident, shared, *_ = map(int, (self._folder / "statm").read_text().split())
+            _, resident, shared, *_ = map(int, self._told[1].read_bytes().split())
         except (OSError, ValueError):
             return 0
         return (resident - shared) * resource.getpagesize()
@@ -102,6 +113,7 @@ class Runner(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._progress = 0.0
         self._is_cut = False
+        self._limit_s = program.limits.wall_s
         self.load_s = 0.0
         """What loading its program took."""
         self.row_s = 0.0
@@ -127,10 +139,15 @@ class Runner(asyncio.Protocol):
             runner.end()
             raise RunnerGone(loaded._replace(at_load=True))
         runner.load_s = perf_counter() - started
+        STARTS.add()
         return runner
 
-    async def grade(self, rows: list[bytes]) -> list[Outcome]:
-        """The outcomes of the rows, as far as the runner came: fewer than the rows where it ended on one."""
+    async def grade(self, rows: list[bytes], limit_s: float | None = None) -> list[Outcome]:
+        """The outcomes of the rows, as far as the runner came: fewer than the rows where it ended on one.
+
+        `limit_s`: what a row may take, where that is less than its program's limit.
+        """
+        self._limit_s = self.program.limits.wall_s if limit_s is None else limit_s
         ids = [secrets.token_hex(8) for _ in rows]
         message = b",".join(b'["%s",%s]' % (token.encode(), row) for token, row in zip(ids, rows, strict=True))
         started = perf_counter()
@@ -140,6 +157,11 @@ class Runner(asyncio.Protocol):
             return [*self._replies, gone.outcome]
         finally:
             self.row_s = (perf_counter() - started) / max(1, len(self._replies))
+        return self._replies
+
+    @property
+    def answered(self) -> list[Outcome]:
+        """What it has said so far of the rows that it was given last."""
         return self._replies
 
     def cut(self) -> int:
@@ -161,6 +183,11 @@ class Runner(asyncio.Protocol):
         return self._process.threads() == 1 and self._process.memory_bytes() <= MAX_KEPT_BYTES
 
     @property
+    def is_asked(self) -> bool:
+        """Whether somebody waits for it."""
+        return self._done is not None and not self._done.done()
+
+    @property
     def is_working(self) -> bool:
         return self._gone is None and self._done is not None and not self._done.done()
 
@@ -169,6 +196,7 @@ class Runner(asyncio.Protocol):
         if self._gone is not None:
             return
         self._gone = RunnerGone(Outcome(failure=failure, details=details))
+        KILLS.add(failure if self.is_asked else "not needed")
         self._process.kill()
         if self._transport is not None:
             self._transport.abort()
@@ -183,7 +211,7 @@ class Runner(asyncio.Protocol):
         self._done = loop.create_future()
         self._transport.write(len(message).to_bytes(4) + message)
         self._progress = loop.time()
-        self._timer = loop.call_later(self.program.limits.wall_s, self._check_deadline)
+        self._timer = loop.call_later(self._limit_s, self._check_deadline)
         try:
             await self._done
         except asyncio.CancelledError:
@@ -200,7 +228,7 @@ class Runner(asyncio.Protocol):
     def _check_deadline(self) -> None:
         """Every row has the whole limit to itself; a row that is answered moves the deadline on."""
         loop = asyncio.get_running_loop()
-        limit = self.program.limits.wall_s
+        limit = self._limit_s
         left = self._progress + limit - loop.time()
         if left > 0:
             self._timer = loop.call_later(left, self._check_deadline)
@@ -259,11 +287,11 @@ async def run_encoded(
 def _read(token: str, text: bytes) -> Outcome | None:
     """A reply, if it is the one to this row and well-formed."""
     try:
-        reply = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        reply = jsontext.decode(text)
+    except jsontext.NotJson:
         return None
     match reply:
-        case {"id": str() as given, **said} if given == token:
+        case {"id": str() as id_, **said} if id_ == token:
             pass
         case _:
             return None
@@ -283,7 +311,3 @@ def _read(token: str, text: bytes) -> Outcome | None:
             return Outcome(number, printed=printed) if math.isfinite(number) else None
         case _:
             return None
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(name)

@@ -39,6 +39,7 @@ IN_PART: dict[str, list[tuple[int, int | None, int]]] = {
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _EQUAL, _MASKED_EQUAL = 4, 7
+_OPTIMIZE, _AS_TREE = 8, 2
 
 
 class Unavailable(Exception):
@@ -62,6 +63,8 @@ def program() -> bytes:
     if not context:
         raise Unavailable("libseccomp could not start.")
     try:
+        # As a tree, not a list: the kernel tries every call on it when a runner installs it. Old libraries have none.
+        library.seccomp_attr_set(context, _OPTIMIZE, _AS_TREE)
         for name in ALLOWED:
             _add(library, context, name, _ALLOW, [])
         for name, ways in IN_PART.items():
@@ -83,6 +86,7 @@ def _library() -> ctypes.CDLL:
     library.seccomp_init.restype = ctypes.c_void_p
     library.seccomp_init.argtypes = [ctypes.c_uint32]
     library.seccomp_release.argtypes = [ctypes.c_void_p]
+    library.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
     library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
     library.seccomp_rule_add_array.argtypes = [
         ctypes.c_void_p,

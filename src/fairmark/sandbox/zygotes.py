@@ -8,10 +8,10 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -27,6 +27,9 @@ ORDERS_AT_ONCE = 16
 """Runners that a zygote is asked for before the first has come; the socket holds about fifty orders."""
 UNPRIVILEGED = 65534
 """The user that root turns into inside."""
+
+ORDER = struct.Struct("6q")
+"""As the zygote reads it: what a runner may have of everything, and the number it is."""
 
 CAP_SYS_ADMIN = 21
 
@@ -57,10 +60,9 @@ class Profile(NamedTuple):
 class Zygote:
     """A running zygote. Runners are asked of it one at a time; each comes with its channel and its handle."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket, seccomp_filter: str) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket) -> None:
         self._process = process
         self._control = control
-        self._filter = seccomp_filter
         self._numbers = itertools.count()
         self._orders = asyncio.Semaphore(ORDERS_AT_ONCE)
         self._starting = 0
@@ -86,13 +88,14 @@ class Zygote:
         finally:
             theirs.close()
             os.close(proc)
-        zygote = cls(process, ours, program)
+        zygote = cls(process, ours)
         loop = asyncio.get_running_loop()
         start = {
             "uid": UNPRIVILEGED,
             "environment": ENVIRONMENT,
             "path": ["/image/site-packages"] if profile.image else [],
             "packages": sorted(profile.packages),
+            "seccomp": program,
         }
         try:
             await loop.sock_sendall(ours, json.dumps(start).encode())
@@ -132,10 +135,13 @@ class Zygote:
         """The channel to a new runner that waits for its program, and its handle."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        order = {**asdict(program.limits), "cpu": next(self._numbers), "seccomp": self._filter}
+        limits = program.limits
+        order = ORDER.pack(
+            limits.memory_bytes, limits.disk_bytes, limits.inodes, limits.threads, limits.cpus, next(self._numbers)
+        )
         try:
             with theirs:
-                socket.send_fds(self._control, [json.dumps(order).encode()], [theirs.fileno()])
+                socket.send_fds(self._control, [order], [theirs.fileno()])
             async with asyncio.timeout(SPAWN_LIMIT_S):
                 return ours, await _receive_handle(ours)
         except (OSError, TimeoutError) as error:

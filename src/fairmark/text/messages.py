@@ -119,13 +119,13 @@ class Messages:
 
     wanted: ClassVar[str] = 'It takes a list of messages: [{"role": "user", "content": "…"}, …].'
 
-    def __init__(self, given: Any) -> None:
-        found, problems = _compile_all(given)
+    def __init__(self, value: Any) -> None:
+        messages, problems = _compile_all(value)
         if problems:
             raise InvalidGrader(problems)
-        self._messages = found
+        self._messages = messages
         # A copy: specs are shared, and what was given belongs to the caller.
-        self._echo = deepcopy([_echo(message) for message in given])
+        self._echo = deepcopy([_echo(message) for message in value])
 
     @property
     def templates(self) -> list[Template]:
@@ -141,8 +141,8 @@ class Messages:
 
     def values(self, row: Row) -> list[str]:
         """The texts that the row brings into the messages."""
-        found = {variable: None for template in self.templates for variable in template.variables}
-        return [variable.render(row) for variable in found]
+        variables = {variable: None for template in self.templates for variable in template.variables}
+        return [variable.render(row) for variable in variables]
 
     def echo(self) -> list[dict[str, Any]]:
         """As JSON, normalised as OpenAI's service does it: every message has its type, a string is an input_text."""
@@ -174,39 +174,39 @@ def _echo(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "type": "message", "content": content}
 
 
-def _compile_all(given: Any) -> tuple[list[_Message], list[Problem]]:
-    if not isinstance(given, (list, tuple)):
-        return [], [Problem("", f"found {jsontext.describe(given)}. {Messages.wanted}", "invalid_type")]
-    if not given:
+def _compile_all(messages: Any) -> tuple[list[_Message], list[Problem]]:
+    if not isinstance(messages, (list, tuple)):
+        return [], [Problem("", f"found {jsontext.describe(messages)}. {Messages.wanted}", "invalid_type")]
+    if not messages:
         return [], [Problem("", f"found an empty list. {Messages.wanted}")]
-    return _collect(given, _message)
+    return _collect(messages, _message)
 
 
 def _collect(values: Sequence[Any], read: Callable[[Any], T]) -> tuple[list[T], list[Problem]]:
     """Each value read, and what is wrong with those that cannot be, each at its index."""
-    found: list[T] = []
+    parsed: list[T] = []
     problems: list[Problem] = []
     for index, value in enumerate(values):
         try:
-            found.append(read(value))
+            parsed.append(read(value))
         except InvalidGrader as error:
             problems += [problem.below(f"[{index}]") for problem in error.problems]
-    return found, problems
+    return parsed, problems
 
 
-def _message(given: Any) -> _Message:
-    if not isinstance(given, dict):
-        raise InvalidGrader.at("", f"found {jsontext.describe(given)}. A message is an object.", "invalid_type")
+def _message(message: Any) -> _Message:
+    if not isinstance(message, dict):
+        raise InvalidGrader.at("", f"found {jsontext.describe(message)}. A message is an object.", "invalid_type")
     problems: list[Problem] = []
-    role = given.get("role")
+    role = message.get("role")
     if role not in ROLES:
         problems.append(_unknown(".role", "role", role, ROLES))
-    if given.get("type") not in (None, "message"):
-        problems.append(_unknown(".type", "type", given["type"], ("message",)))
+    if message.get("type") not in (None, "message"):
+        problems.append(_unknown(".type", "type", message["type"], ("message",)))
     text: Template | None = None
     parts: tuple[_Text | _Image | _Audio, ...] = ()
     try:
-        match given.get("content"):
+        match message.get("content"):
             case str() as content:
                 text = Template(content)
             case dict() as block:
@@ -232,18 +232,18 @@ def _message(given: Any) -> _Message:
 _CONTENT = f"It takes a string, a block ({', '.join(BLOCKS)}), or a list of both."
 
 
-def _block(given: Any) -> _Text | _Image | _Audio:
-    match given:
+def _block(block: Any) -> _Text | _Image | _Audio:
+    match block:
         case str():
-            return _Text(Template(given))
+            return _Text(Template(block))
         case {"type": "input_text" | "output_text" | "text"}:
-            return _Text(_template(given, "text"))
+            return _Text(_template(block, "text"))
         case {"type": "input_image"}:
-            if given.get("image_url") is None and given.get("file_id") is not None:
+            if block.get("image_url") is None and block.get("file_id") is not None:
                 raise InvalidGrader.at(
                     ".file_id", "images by file_id are not supported. Use image_url: a URL or data URI."
                 )
-            return _Image(_template(given, "image_url"), _choice(given, "detail", DETAILS))
+            return _Image(_template(block, "image_url"), _choice(block, "detail", DETAILS))
         case {"type": "image_url", "image_url": dict() as image}:  # as the chat completions API writes it
             with _below(".image_url"):
                 return _Image(_template(image, "url"), _choice(image, "detail", DETAILS))
@@ -251,22 +251,22 @@ def _block(given: Any) -> _Text | _Image | _Audio:
             with _below(".input_audio"):
                 return _Audio(_template(audio, "data"), _choice(audio, "format", AUDIO_FORMATS))
         case {"type": "image_url"}:
-            raise _no_object(given, "image_url", '{"url": a URL or data URI}')
+            raise _no_object(block, "image_url", '{"url": a URL or data URI}')
         case {"type": "input_audio"}:
-            raise _no_object(given, "input_audio", '{"data": base64, "format": "mp3" or "wav"}')
+            raise _no_object(block, "input_audio", '{"data": base64, "format": "mp3" or "wav"}')
         case {"type": kind}:
             raise InvalidGrader([_unknown(".type", "content block", kind, BLOCKS)])
         case dict():
             raise InvalidGrader.at(".type", f"missing. Use one of: {', '.join(BLOCKS)}.", "missing_required_parameter")
         case _:
-            raise InvalidGrader.at("", f"found {jsontext.describe(given)}. {_CONTENT}", "invalid_type")
+            raise InvalidGrader.at("", f"found {jsontext.describe(block)}. {_CONTENT}", "invalid_type")
 
 
 def _no_object(block: dict[str, Any], key: str, form: str) -> InvalidGrader:
     value = block.get(key)
-    found = "missing" if value is None else f"found {jsontext.describe(value)}"
+    mistake = "missing" if value is None else f"found {jsontext.describe(value)}"
     code = "missing_required_parameter" if value is None else "invalid_type"
-    return InvalidGrader.at(f".{key}", f"{found}. It takes an object: {form}.", code)
+    return InvalidGrader.at(f".{key}", f"{mistake}. It takes an object: {form}.", code)
 
 
 class _below:  # noqa: N801  # reads as a word in a with statement
@@ -302,9 +302,9 @@ def _choice(block: dict[str, Any], key: str, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _unknown(path: str, what: str, found: Any, allowed: Sequence[str]) -> Problem:
+def _unknown(path: str, what: str, value: Any, allowed: Sequence[str]) -> Problem:
     use = f"Use one of: {', '.join(allowed)}." if len(allowed) > 1 else f"Use {allowed[0]}."
-    if found is None:
+    if value is None:
         return Problem(path, f"missing. {use}", "missing_required_parameter")
-    shown = jsontext.quote(found) if isinstance(found, str) else jsontext.describe(found)
+    shown = jsontext.quote(value) if isinstance(value, str) else jsontext.describe(value)
     return Problem(path, f"unknown {what} {shown}. {use}")

@@ -56,7 +56,7 @@ class Template(CompiledText):
             text = self.source
             return lambda row: text
         if len(self._parts) == 1:
-            return self.variables[0].render
+            return _output_text if type(self.variables[0]) is _OutputText else self.variables[0].render
         return self._join
 
     def _join(self, row: Row) -> str:
@@ -84,7 +84,7 @@ class Template(CompiledText):
     def stray(self) -> list[str]:
         """Pieces of plain text that look like variables with a brace missing. They stay text; a user may be told."""
         texts = [part for part in self._parts if isinstance(part, str)]
-        return [found for text in texts for found in _STRAY.findall(text)]
+        return [stray for text in texts for stray in _STRAY.findall(text)]
 
 
 def too_long() -> GradingFailed:
@@ -97,26 +97,13 @@ def too_long() -> GradingFailed:
 class Variable:
     """A path into the item or the sample."""
 
-    __slots__ = ("namespace", "render", "steps")
+    __slots__ = ("namespace", "steps")
 
     def __init__(self, namespace: str, steps: tuple[Step, ...]) -> None:
         self.namespace = namespace
         self.steps = steps
-        # The two paths nearly every grader uses, without the general walk.
-        self.render: Callable[[Row], str] = self._walk_and_write
-        if namespace == "sample" and steps == ("output_text",):
-            self.render = _output_text
-        elif namespace == "item" and len(steps) == 1:
-            self.render = self._field
 
-    def _field(self, row: Row) -> str:
-        try:
-            value = row.item[self.steps[0]]  # type: ignore[index]  # a number is no key of a dict: KeyError
-        except KeyError:
-            raise self._missing(0, row.item) from None
-        return value if type(value) is str else _write(value)
-
-    def _walk_and_write(self, row: Row) -> str:
+    def render(self, row: Row) -> str:
         value = self.value(row)
         return value if type(value) is str else _write(value)
 
@@ -129,8 +116,8 @@ class Variable:
         else:
             value = row.sample.members
             if self.steps[:1] == ("output_json",) and "output_json" not in value and not row.sample.is_absent:
-                found = jsontext.quote(row.sample.text)
-                raise SampleNotJson(f"{self}: the sample is not JSON. It is: {found}.")
+                shown = jsontext.quote(row.sample.text)
+                raise SampleNotJson(f"{self}: the sample is not JSON. It is: {shown}.")
         for index, step in enumerate(self.steps):
             if type(value) is str:
                 value = self._parsed(index, value)
@@ -168,6 +155,31 @@ class Variable:
 
     def __str__(self) -> str:
         return "{{ " + _path(self.namespace, self.steps) + " }}"
+
+
+# The two paths nearly every grader uses, without the general walk.
+
+
+class _OutputText(Variable):
+    """`sample.output_text`."""
+
+    __slots__ = ()
+
+    def render(self, row: Row) -> str:
+        return _output_text(row)
+
+
+class _Field(Variable):
+    """A field of the item."""
+
+    __slots__ = ()
+
+    def render(self, row: Row) -> str:
+        try:
+            value = row.item[self.steps[0]]  # type: ignore[index]  # a number is no key of a dict: KeyError
+        except KeyError:
+            raise self._missing(0, row.item) from None
+        return value if type(value) is str else _write(value)
 
 
 def _path(namespace: str, steps: tuple[Step, ...]) -> str:
@@ -209,10 +221,12 @@ def _fields(value: dict[str, Any], step: Step) -> str:
 def _compile(source: str) -> tuple[list[str | Variable], list[Problem]]:
     parts: list[str | Variable] = []
     problems: list[Problem] = []
+    known: dict[str, Variable | None] = {}
     end = variables = 0
     for braces in _BRACES.finditer(source):
+        inside = braces.group(1).strip()
         try:
-            variable = _variable(braces.group(1).strip())
+            variable = known[inside] = known[inside] if inside in known else _variable(inside)
         except ValueError as error:
             problems.append(Problem("", f"{jsontext.shorten(braces.group(), 80)}: {error}"))
             continue
@@ -248,6 +262,10 @@ def _variable(inside: str) -> Variable | None:
         key, index, double, single = step.groups()
         steps.append(int(index) if index else next(text for text in (key, double, single) if text is not None))
         position = step.end()
+    if namespace == "sample" and steps == ["output_text"]:
+        return _OutputText(namespace, tuple(steps))
+    if namespace == "item" and len(steps) == 1:
+        return _Field(namespace, tuple(steps))
     return Variable(namespace, tuple(steps))
 
 

@@ -42,8 +42,8 @@ def thread_of(row: Row) -> Thread:
     metadata is `item.metadata` where that is an object, else the item without its conversation.
     """
     item = row.item
-    given = item.get("messages") or item.get("turns")
-    turns = [turn for turn in map(_turn, given) if turn] if isinstance(given, list) else []
+    messages = item.get("messages") or item.get("turns")
+    turns = [turn for turn in map(_turn, messages) if turn] if isinstance(messages, list) else []
     if not turns:
         question = next((item[name] for name in QUESTIONS if isinstance(item.get(name), str)), None)
         turns = [("user", question)] if question is not None else []
@@ -55,8 +55,8 @@ def thread_of(row: Row) -> Thread:
     return Thread(turns, metadata)
 
 
-def _turn(given: Any) -> tuple[str, str] | None:
-    match given:
+def _turn(turn: Any) -> tuple[str, str] | None:
+    match turn:
         case {"role": str() as role, **rest}:
             content = content_text(rest.get("content"))
         case [str() as role, content]:

@@ -82,7 +82,7 @@ tell(
         "run no messages": caught(lambda: run(**sampled)),
         "run built-in tool": caught(
             lambda: run(
-                **{**sampled, "type": "responses"},
+                **sampled,
                 input_messages=asked,
                 sampling_params={"tools": [{"type": "web_search_preview"}]},
             )

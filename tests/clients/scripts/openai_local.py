@@ -5,7 +5,12 @@ from openai import OpenAI
 
 from tests.clients.scripts.facts import tell
 
-run = OpenAI().fine_tuning.alpha.graders.run(
+client = OpenAI()
+HELLO = [{"role": "user", "content": "Say hello"}]
+asked = {"model": "local/smollm2", "messages": HELLO, "max_tokens": 8, "store": True}
+whole = client.chat.completions.create(**asked)
+chunks = list(client.chat.completions.create(**asked, stream=True))
+run = client.fine_tuning.alpha.graders.run(
     grader={
         "type": "score_model",
         "name": "local",
@@ -17,6 +22,10 @@ run = OpenAI().fine_tuning.alpha.graders.run(
 )
 tell(
     {
+        "said": whole.choices[0].message.content,
+        "streamed": "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices),
+        "pieces": len(chunks),
+        "stored": [one.choices[0].message.content for one in client.chat.completions.list()],
         "reward": run.reward,
         "errors": [name for name, value in run.metadata.errors.to_dict().items() if value],
         "usage": run.metadata.token_usage,

@@ -24,6 +24,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import runner  # type: ignore[import-not-found]  # beside this file
 
 libc = ctypes.CDLL(None, use_errno=True)
+prctl, mount, syscall = libc.prctl, libc.mount, libc.syscall  # looked up once, and not by every runner
+python = ctypes.pythonapi
+clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's lock, as a fork must
+clone.restype = ctypes.c_long
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
@@ -32,21 +36,36 @@ CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV = 2, 4
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 38, 22, 24
 SECCOMP_MODE_FILTER = 2
-SYS_CAPSET = {"x86_64": 126, "aarch64": 91}[os.uname().machine]
+SYS_CAPSET, SYS_CLONE = {"x86_64": (126, 56), "aarch64": (91, 220)}[os.uname().machine]
+NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID
+NO_CAPABILITIES = struct.pack("Ii", 0x20080522, 0), struct.pack("6I", 0, 0, 0, 0, 0, 0)
 CONTROL, PROC = int(sys.argv[1]), int(sys.argv[2])
+ORDER = struct.Struct("6q")
+"""What a runner may have: bytes of memory, bytes of disk, files, threads, processors; and the number it is.
+Fixed places, not JSON: every page that a fork writes to is copied."""
+User = tuple[int, int]
 CHANNEL = 3
 """The descriptor on which a runner talks; it has no other but the standard three, which lead nowhere."""
+
+
+class CallFilter(ctypes.Structure):
+    """The list of system calls that are allowed, compiled outside by libseccomp."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 def main() -> None:
     control = socket.socket(fileno=CONTROL)
     start = json.loads(control.recv(1 << 20))
     drop_root(start["uid"])
-    check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+    check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
     os.environ.clear()
     os.environ.update(start["environment"])
     sys.path += start["path"]
     missing = [name for name in start["packages"] if not imported(name)]
+    program = bytes.fromhex(start["seccomp"])
+    user = os.getuid(), os.getgid()
+    calls = ctypes.byref(CallFilter(len(program) // 8, program))
     # Children that nobody waits for vanish by themselves.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
@@ -59,13 +78,24 @@ def main() -> None:
         if not order:
             return
         (descriptor,) = array.array("i", ancillary[0][2])
-        if os.fork() == 0:
+        if fork_apart() == 0:
             try:
-                control.close()
-                become_runner(json.loads(order), descriptor, own_memory)
+                become_runner(ORDER.unpack(order), descriptor, own_memory, user, calls)
             finally:
                 _exit(1)  # the service sees the channel close
         os.close(descriptor)
+
+
+def fork_apart() -> int:
+    """A fork that is the first process of namespaces of its own: 0 in there, below 0 where there is none. One fork
+    does what takes two with `unshare`; the interpreter is told before and after, as `os.fork` tells it."""
+    python.PyOS_BeforeFork()
+    child: int = clone(SYS_CLONE, NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0)
+    if child == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    return child
 
 
 def imported(name: str) -> bool:
@@ -84,25 +114,18 @@ def drop_root(uid: int) -> None:
         os.setresuid(uid, uid, uid)
 
 
-def become_runner(order: dict[str, Any], descriptor: int, own_memory: int) -> None:
-    """Move this fork into namespaces of its own, lock it down, and run what it is sent."""
+def become_runner(order: tuple[int, ...], descriptor: int, own_memory: int, user: User, calls: Any) -> None:
+    """Lock this fork down, and run what it is sent. `user`: who it is outside, which nobody knows in here yet."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    uid, gid = os.getuid(), os.getgid()
+    uid, gid = user
+    memory_bytes, disk_bytes, inodes, threads, cpus, number = order
     # The mapping of users can only be written by a process that may be looked at.
-    check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-    check(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID))
+    check(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
     write_own("setgroups", "deny")
     write_own("uid_map", f"{uid} {uid} 1")
     write_own("gid_map", f"{gid} {gid} 1")
-    disk = f"size={order['disk_bytes']},nr_inodes={order['inodes']},mode=0700,uid={uid},gid={gid}"
-    check(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", MS_NOSUID | MS_NODEV, disk.encode()))
-    child = os.fork()
-    if child:
-        # The service holds the runner by this: it can end it whatever the runner does.
-        handle = os.pidfd_open(child)
-        with socket.socket(fileno=descriptor) as channel:
-            channel.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))])
-        _exit(0)
+    disk = f"size={disk_bytes},nr_inodes={inodes},mode=0700,uid={uid},gid={gid}"
+    check(mount(b"tmpfs", b"/tmp", b"tmpfs", MS_NOSUID | MS_NODEV, disk.encode()))
     os.setsid()
     os.chdir("/tmp")
     os.dup2(descriptor, CHANNEL)
@@ -111,45 +134,44 @@ def become_runner(order: dict[str, Any], descriptor: int, own_memory: int) -> No
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
-    limit(order, own_memory)
+    channel = socket.socket(fileno=CHANNEL)
+    handle = os.pidfd_open(os.getpid())
+    limit(memory_bytes + own_memory, disk_bytes, threads)
+    choose_processors(cpus, number)
     drop_capabilities()
-    check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-    check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    filter_calls(bytes.fromhex(order["seccomp"]))
+    check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+    check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, calls, 0, 0))
+    # The service holds the runner by this: it can end it whatever the runner does.
+    channel.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))])
+    channel.detach()
+    os.close(handle)
     runner.main(CHANNEL)
     _exit(0)
 
 
-def limit(order: dict[str, Any], own_memory: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (order["memory_bytes"] + own_memory,) * 2)
-    resource.setrlimit(resource.RLIMIT_NPROC, (order["threads"],) * 2)
+def limit(memory_bytes: int, disk_bytes: int, threads: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (order["disk_bytes"],) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (disk_bytes, disk_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
     resource.setrlimit(resource.RLIMIT_SIGPENDING, (256, 256))  # timers too, which are the kernel's memory
-    cpus = sorted(os.sched_getaffinity(0))
-    first = order["cpu"] % len(cpus)
-    os.sched_setaffinity(0, (cpus + cpus)[first : first + order["cpus"]])
+
+
+def choose_processors(count: int, number: int) -> None:
+    there = sorted(os.sched_getaffinity(0))
+    first = number % len(there)
+    os.sched_setaffinity(0, (there + there)[first : first + count])
 
 
 def drop_capabilities() -> None:
     for capability in range(64):
-        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
+        if prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
             break
-    header = struct.pack("Ii", 0x20080522, 0)
-    check(libc.syscall(SYS_CAPSET, header, struct.pack("6I", 0, 0, 0, 0, 0, 0)))
-
-
-def filter_calls(program: bytes) -> None:
-    """Install the list of system calls that are allowed, compiled outside by libseccomp."""
-
-    class Program(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
-
-    filter_ = Program(len(program) // 8, program)
-    check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0))
+    check(syscall(SYS_CAPSET, *NO_CAPABILITIES))
 
 
 def read_own(name: str) -> str:

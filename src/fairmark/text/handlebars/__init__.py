@@ -11,7 +11,7 @@ from typing import Any
 
 from fairmark.text.compiled import CompiledText
 from fairmark.text.handlebars.compiling import Compiler
-from fairmark.text.handlebars.rendering import Own, Scope, State, run
+from fairmark.text.handlebars.rendering import Own, Rendering, Scope, run
 
 __all__ = ["Handlebars", "Own"]
 
@@ -35,6 +35,6 @@ class Handlebars(CompiledText):
 
         Raises GradingFailed where a limit is reached.
         """
-        state = State(dict(values), around)
+        state = Rendering(dict(values), around)
         run(self._body, Scope(state.root, None, None, {}), state)
         return "".join(state.out)

@@ -10,8 +10,8 @@ from fairmark.text.handlebars.rendering import (
     Own,
     Path,
     Read,
+    Rendering,
     Scope,
-    State,
     condition,
     each,
     section,
@@ -45,7 +45,7 @@ class Open:
     def here(self) -> Body:
         return self.inverse if self.in_inverse else self.body
 
-    def node(self) -> Callable[[Scope, State], None]:
+    def node(self) -> Callable[[Scope, Rendering], None]:
         body, inverse = self.body, self.inverse
         if self.tag.sigil == "^":
             body, inverse = inverse, body
@@ -116,17 +116,17 @@ class Compiler:
             raise self._fail(tag.at, f"blocks are nested deeper than {MOST_LEVELS} levels.")
         if not tag.words:
             raise self._fail(tag.at, f"a block without a name. Use one of: {', '.join(BLOCKS)}.")
-        head, *given = tag.words
+        head, *words = tag.words
         helper = head.source if head.source in BLOCKS else ""
         block = Open(tag, helper, is_chained)
-        arguments = [word for word in given if word.key is None]
-        options = [word for word in given if word.key is not None]
+        arguments = [word for word in words if word.key is None]
+        options = [word for word in words if word.key is not None]
         if helper:
             if len(arguments) != 1:
                 self._problem(tag.at, f"{helper} takes one argument, found {len(arguments)}.")
             else:
                 block.read = self._reader(tag, arguments[0])
-        elif given:
+        elif words:
             allowed = ", ".join(BLOCKS)
             self._problem(tag.at, f"unknown helper {jsontext.quote(head.source)}. Use one of: {allowed}.")
         else:
@@ -164,11 +164,11 @@ class Compiler:
     def _print(self, tag: Tag) -> None:
         if not tag.words:
             raise self._fail(tag.at, "there is nothing between the braces.")
-        head, *given = tag.words
+        head, *words = tag.words
         if head.source in BLOCKS:
             self._problem(tag.at, f"{head.source} begins a block: {{{{#{head.source} …}}}} … {{{{/{head.source}}}}}.")
             return
-        if given or head.source in HELPERS or head.kind == "call":
+        if words or head.source in HELPERS or head.kind == "call":
             call = head if head.kind == "call" else Word("call", tag.words, head.source)
             read = self._reader(tag, call)
         else:

@@ -129,24 +129,24 @@ class Lexer:
             end = closing.match(source, position)
             if end is not None and not calls and key is None:
                 return words, params, end
-            found = word.match(source, position)
-            if found is None:
+            token = word.match(source, position)
+            if token is None:
                 rest = source[position : position + 20]
                 is_open = not rest or end is not None or rest.startswith("}")
                 raise self._fail(start, "not closed." if is_open else f"cannot read {jsontext.quote(rest)}.")
-            position = found.end()
-            match found.lastgroup:
+            position = token.end()
+            match token.lastgroup:
                 case "key":
-                    key = found["key"]
+                    key = token["key"]
                     continue
                 case "params":
-                    params = found["params"].split()
+                    params = token["params"].split()
                     if len(params) > 2:
                         raise self._fail(start, "as |…| gives two names at most, to the element and to its key.")
                 case "open":
                     if len(calls) >= MOST_LEVELS:
                         raise self._fail(start, f"parentheses are nested deeper than {MOST_LEVELS} levels.")
-                    calls.append((words, key, found.start()))
+                    calls.append((words, key, token.start()))
                     words = []
                 case "close":
                     if not calls:
@@ -155,15 +155,15 @@ class Lexer:
                     words, key, opened = calls.pop()
                     words.append(Word("call", inner, source[opened:position], key))
                 case "string":
-                    text = found.group()
+                    text = token.group()
                     words.append(Word("literal", text[1:-1].replace("\\" + text[0], text[0]), text, key))
                 case _:
-                    words.append(self._word(start, found.group(), key))
+                    words.append(self._word(start, token.group(), key))
             key = None
 
     def _after_blanks(self, position: int) -> int:
-        found = _pattern("blanks").match(self._source, position)
-        return found.end() if found else position
+        match = _pattern("blanks").match(self._source, position)
+        return match.end() if match else position
 
     def _word(self, start: int, text: str, key: str | None) -> Word:
         if _pattern("number").fullmatch(text):
@@ -185,14 +185,14 @@ class Lexer:
         names: list[str] = []
         position = 0
         while position < len(rest):
-            found = _pattern("segment").match(rest, position)
-            if found is None or found.group() == "this":
+            match = _pattern("segment").match(rest, position)
+            if match is None or match.group() == "this":
                 break
-            name = found.group().removeprefix("[").removesuffix("]")
+            name = match.group().removeprefix("[").removesuffix("]")
             if name.startswith("__"):  # an attempt at Python's own: told now, and not left out in silence
                 raise self._fail(start, f"{jsontext.quote(name)} cannot be reached: nothing that begins with __ can.")
             names.append(name)
-            position = found.end()
+            position = match.end()
             if rest[position : position + 1] in (".", "/") and position + 1 < len(rest):
                 position += 1
         if position < len(rest) or (is_data and (is_this or not names)):

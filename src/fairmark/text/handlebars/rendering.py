@@ -33,7 +33,7 @@ class Scope(NamedTuple):
     names: dict[str, Any]
 
 
-class State:
+class Rendering:
     """One rendering: what it has written, and how much it may still do."""
 
     __slots__ = ("_bytes", "_steps", "around", "out", "root")
@@ -65,11 +65,11 @@ class State:
         self.write(text)
 
 
-Read = Callable[[Scope, State], Any]
-Body = list["str | Callable[[Scope, State], None]"]
+Read = Callable[[Scope, Rendering], Any]
+Body = list["str | Callable[[Scope, Rendering], None]"]
 
 
-def run(body: Body, scope: Scope, state: State) -> None:
+def run(body: Body, scope: Scope, state: Rendering) -> None:
     for part in body:
         state.step()
         if isinstance(part, str):
@@ -122,7 +122,7 @@ class Path(NamedTuple):
     """It begins with `this` or `.`, so that no name from `as |name|` is meant."""
     names: tuple[str, ...]
 
-    def read(self, scope: Scope, state: State) -> Any:
+    def read(self, scope: Scope, state: Rendering) -> Any:
         state.step(self.ups + len(self.names))
         names = self.names
         if self.is_data:
@@ -142,7 +142,7 @@ class Path(NamedTuple):
             value = step_into(value, name)
         return value
 
-    def _data(self, scope: Scope, state: State) -> Any:
+    def _data(self, scope: Scope, state: Rendering) -> Any:
         if self.names[0] == "root":
             return state.root
         data = scope.data
@@ -151,8 +151,8 @@ class Path(NamedTuple):
         return None if data is None else data.values.get(self.names[0])
 
 
-def condition(read: Read, include_zero: bool, yes: Body, no: Body) -> Callable[[Scope, State], None]:
-    def node(scope: Scope, state: State) -> None:
+def condition(read: Read, include_zero: bool, yes: Body, no: Body) -> Callable[[Scope, Rendering], None]:
+    def node(scope: Scope, state: Rendering) -> None:
         value = read(scope, state)
         is_zero = isinstance(value, (int, float)) and (not value or value != value)
         holds = not _is_empty(value) and (include_zero or not is_zero)
@@ -161,8 +161,8 @@ def condition(read: Read, include_zero: bool, yes: Body, no: Body) -> Callable[[
     return node
 
 
-def with_(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, State], None]:
-    def node(scope: Scope, state: State) -> None:
+def with_(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, Rendering], None]:
+    def node(scope: Scope, state: Rendering) -> None:
         value = read(scope, state)
         if _is_empty(value):
             run(inverse, scope, state)
@@ -172,17 +172,17 @@ def with_(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[
     return node
 
 
-def each(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, State], None]:
-    def node(scope: Scope, state: State) -> None:
+def each(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, Rendering], None]:
+    def node(scope: Scope, state: Rendering) -> None:
         _loop(read(scope, state), body, inverse, params, scope, state)
 
     return node
 
 
-def section(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, State], None]:
+def section(read: Read, body: Body, inverse: Body, params: list[str]) -> Callable[[Scope, Rendering], None]:
     """A block by the name of a variable: a loop over a list, a step into an object, a condition for the rest."""
 
-    def node(scope: Scope, state: State) -> None:
+    def node(scope: Scope, state: Rendering) -> None:
         value = read(scope, state)
         if value is None or value is False:
             run(inverse, scope, state)
@@ -196,7 +196,7 @@ def section(read: Read, body: Body, inverse: Body, params: list[str]) -> Callabl
     return node
 
 
-def _loop(value: Any, body: Body, inverse: Body, params: list[str], scope: Scope, state: State) -> None:
+def _loop(value: Any, body: Body, inverse: Body, params: list[str], scope: Scope, state: Rendering) -> None:
     # One after the other, never as a copy: how long a list is must not matter where the limit ends the loop.
     pairs: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
@@ -204,11 +204,11 @@ def _loop(value: Any, body: Body, inverse: Body, params: list[str], scope: Scope
     elif isinstance(value, (list, tuple)):
         pairs = enumerate(value)
     count = 0
-    for index, (key, each) in enumerate(pairs):
+    for index, (key, element) in enumerate(pairs):
         count += 1
         state.step()
         data = Data({"index": index, "key": key, "first": index == 0, "last": count == len(value)}, scope.data)
-        run(body, Scope(each, scope, data, _named(scope, params, each, key)), state)
+        run(body, Scope(element, scope, data, _named(scope, params, element, key)), state)
     if not count:
         run(inverse, scope, state)
 

@@ -14,53 +14,18 @@ from fairmark.client import (
     LockedGrader,
     Offline,
     Online,
-    Project,
     Score,
     UnknownGrader,
     VersionConflict,
 )
 from fairmark.parse import parse
+from tests.client.graders import by_length, with_a_helper
 from tests.client.places import EXACT, OTHER, Place
 from tests.endpoints.rewards import reward_server
 
 SOURCE = "async def grade(thread: StringThread) -> float:\n    return 0.25\n"
+
 ROW = {"item": {"question": "?", "answer": "Paris"}, "sample": "paris"}
-
-
-async def by_length(thread: "StringThread") -> float:  # type: ignore[name-defined]  # noqa: F821  # the sandbox's
-    return float(len(re.sub(r"\s", "", thread.completion())))
-
-
-async def with_a_helper(thread: "StringThread") -> float:  # type: ignore[name-defined]  # noqa: F821
-    return helper(thread)
-
-
-def helper(thread: Any) -> float:
-    return 1.0
-
-
-# What is created
-
-
-def test_a_record_tells_all_that_is_known_of_a_grader(place: Place, client: fairmark.Client) -> None:
-    made = client.graders.create(key="exact", grader=EXACT, description="As it stands.")
-    assert re.fullmatch(r"grader_[0-9a-f]{32}", made.id)
-    assert (made.key, made.name, made.description) == ("exact", "exact", "As it stands.")
-    assert (made.version, made.locked, made.warnings) == (1, False, ())
-    assert (made.grader, made.grader_type, made.grader_config) == (EXACT, "STRING_CHECK", {})
-    assert made.project == Project(place.project, place.project, place.project)
-    assert made.metric.id == made.id.replace("grader", "metric")
-    assert (made.metric.key, made.metric.name, made.metric.kind) == ("exact", "exact", "BOOL")
-    assert made.metric.scoring_type == "HIGHER_IS_BETTER"
-    assert made.created_at == made.updated_at > 1_700_000_000
-    assert client.graders.get(grader_key="exact") == made
-    assert client.graders.get(grader_key=made.id) == made
-
-
-def test_a_record_never_changes(client: fairmark.Client) -> None:
-    made = client.graders.create(key="exact", grader=EXACT)
-    with pytest.raises(AttributeError):
-        made.key = "other"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -137,26 +102,6 @@ def test_names_that_a_function_would_miss_are_warned_of(client: fairmark.Client)
     assert len(warned) == 1
 
 
-@pytest.mark.usefixtures("home")
-def test_a_warning_points_to_the_caller() -> None:
-    async def create() -> None:
-        await fairmark.AsyncClient().graders.create.function(key="helped", fn=with_a_helper)
-
-    async def create_any() -> None:
-        await fairmark.AsyncClient().graders.create(key="helped", grader=helped)
-
-    helped = {"type": "function", "source": with_a_helper}
-    for call in (
-        lambda: fairmark.Client().graders.create.function(key="helped", fn=with_a_helper),
-        lambda: fairmark.Client().graders.create(key="helped", grader=helped),
-        lambda: asyncio.run(create()),
-        lambda: asyncio.run(create_any()),
-    ):
-        with pytest.warns(UserWarning, match="helper") as warned, pytest.raises(ValueError, match="test_run"):
-            call()
-        assert warned[0].filename == __file__
-
-
 def test_an_endpoint_that_answers_tells_of_itself(client: fairmark.Client) -> None:
     with reward_server() as setup:
         made = client.graders.create.external_endpoint(key="remote", url=setup.server.url, name="Ours")
@@ -174,9 +119,6 @@ def test_an_endpoint_that_is_down_is_kept_with_a_warning(client: fairmark.Client
     found = client.graders.test_external_endpoint("http://127.0.0.1:9")
     assert isinstance(found, Offline)
     assert "cannot connect to 127.0.0.1:9" in found.error
-
-
-# What is refused, and then not kept
 
 
 @pytest.mark.parametrize(
@@ -270,20 +212,11 @@ def test_a_second_grader_of_a_key_is_refused_and_the_first_stays(client: fairmar
     assert [each.grader["operation"] for each in client.graders.list()] == ["eq"]
 
 
-# Finding, changing, locking, deleting
-
-
 def test_graders_are_listed_in_the_order_in_which_they_were_created(client: fairmark.Client) -> None:
     assert client.graders.list() == []
     for key in ("zebra", "ant", "mole"):
         client.graders.create.custom(key=key)
     assert [each.key for each in client.graders.list()] == ["zebra", "ant", "mole"]
-
-
-def test_a_list_is_whole_however_long_it_is(client: fairmark.Client) -> None:
-    keys = [f"grader-{number}" for number in range(205)]
-    client.graders.import_(pack={"graders": [{"key": key, "grader": {"type": "custom"}} for key in keys]})
-    assert [each.key for each in client.graders.list()] == keys
 
 
 @pytest.mark.parametrize("key", ["nobody", "", "../evals", "a b", "UPPER", "grader_" + "0" * 32])
@@ -372,48 +305,6 @@ def test_a_locked_grader_is_neither_changed_nor_deleted_until_it_is_unlocked(cli
     assert client.graders.get(grader_key="exact") is None
 
 
-def test_of_two_who_create_one_key_at_once_one_is_told(place: Place) -> None:
-    async def both() -> list[Any]:
-        clients = [place.open_async() for _ in range(2)]
-        made = (client.graders.create(key="exact", grader=EXACT, name=f"{n}") for n, client in enumerate(clients))
-        return await asyncio.gather(*made, return_exceptions=True)
-
-    client = place.open()
-    client.graders.list()  # the tables are made
-    found = asyncio.run(both())
-    assert sorted(type(each).__name__ for each in found) == ["DuplicateKey", "RegisteredGrader"]
-    (winner,) = (each for each in found if not isinstance(each, Exception))
-    assert [each.name for each in client.graders.list()] == [winner.name]
-
-
-def test_of_two_who_change_one_version_at_once_one_is_told(place: Place) -> None:
-    async def both() -> list[Any]:
-        clients = [place.open_async() for _ in range(2)]
-        graders = [{**EXACT, "reference": f"{n}"} for n in range(2)]
-        changes = (
-            client.graders.update(grader_key="exact", grader=grader, version=1)
-            for client, grader in zip(clients, graders, strict=True)
-        )
-        return await asyncio.gather(*changes, return_exceptions=True)
-
-    client = place.open()
-    client.graders.create(key="exact", grader=EXACT)
-    found = asyncio.run(both())
-    assert sorted(type(each).__name__ for each in found) == ["RegisteredGrader", "VersionConflict"]
-    assert [each.version for each in client.graders.versions(grader_key="exact")] == [2, 1]
-
-
-def test_many_calls_at_once_on_a_new_registry_all_succeed(place: Place) -> None:
-    async def all_of_them() -> list[Any]:
-        client = place.open_async()
-        return await asyncio.gather(*(client.graders.create.custom(key=f"k{number}") for number in range(8)))
-
-    assert len(asyncio.run(all_of_them())) == 8
-
-
-# Scores that come from elsewhere
-
-
 def test_a_custom_grader_takes_scores_and_gives_them_back(client: fairmark.Client) -> None:
     made = client.graders.create.custom(key="editors", description="By hand.", name="Editors")
     assert (made.grader_type, made.grader_config, made.name) == ("CUSTOM", {"description": "By hand."}, "Editors")
@@ -423,12 +314,6 @@ def test_a_custom_grader_takes_scores_and_gives_them_back(client: fairmark.Clien
     found = client.graders.scores(grader_key="editors")
     assert [(each.sample_id, each.value, each.reasoning) for each in found] == [("a", 0.5, None), ("b", 2.0, None)]
     assert all(each.created_at and each.created_at > 1_700_000_000 for each in found)
-
-
-def test_all_scores_are_given_back_however_many_there_are(client: fairmark.Client) -> None:
-    client.graders.create.custom(key="editors")
-    assert client.graders.push_scores(grader_key="editors", scores=[Score(f"{n}", n) for n in range(1205)]) == 1205
-    assert [each.value for each in client.graders.scores(grader_key="editors")] == list(range(1205))
 
 
 @pytest.mark.parametrize(
@@ -462,81 +347,16 @@ def test_only_a_custom_grader_takes_scores(client: fairmark.Client) -> None:
         client.graders.push_scores(grader_key="exact", scores=[Score("a", 1.0)])
 
 
-# Packs
-
-
-def test_a_pack_brings_graders_to_another_registry(client: fairmark.Client, place: Place) -> None:
-    client.graders.create(key="exact", grader=EXACT, name="Exact", description="As it stands.")
-    client.graders.create.custom(key="editors")
-    client.graders.lock(grader_key="editors", locked=True)
-    pack = client.graders.export()
-    other = fairmark.Client(project="another-one")
-    assert other.graders.import_(pack=pack) == {"editors": "created", "exact": "created"}
-    assert other.graders.import_(pack=pack) == {"editors": "unchanged", "exact": "unchanged"}
-    assert other.graders.export() == pack
-
-
-def test_a_pack_is_brought_in_whole_or_not_at_all(client: fairmark.Client) -> None:
-    client.graders.create(key="exact", grader=EXACT)
-    pack = {"graders": [{"key": "new", "grader": EXACT}, {"key": "exact", "grader": OTHER}]}
-    with pytest.raises(DuplicateKey, match='"exact"'):
-        client.graders.import_(pack=pack)
-    assert [each.key for each in client.graders.list()] == ["exact"]
-    assert client.graders.import_(pack=pack, update=True) == {"new": "created", "exact": "updated"}
-    client.graders.lock(grader_key="exact", locked=True)
-    with pytest.raises(LockedGrader):
-        client.graders.import_(pack={"graders": [{"key": "exact", "grader": EXACT}]}, update=True)
-
-
-@pytest.mark.parametrize(
-    ("pack", "message"),
-    [
-        ({}, r"\$\.graders: missing"),
-        (None, "pack: found null"),
-        ({"graders": [{"key": "x", "grader": {"type": "owl"}}]}, r'\$\.graders\[0\]\.grader\.type: unknown type "owl"'),
-        ({"graders": [{"key": "X", "grader": EXACT}]}, r'\$\.graders\[0\]\.key: found "X"'),
-        (
-            {"graders": [{"key": "x", "grader": {"type": "function", "source": "def grade(): ..."}}]},
-            r"\$\.graders\[0\]\.grader\.source: structure: ",
-        ),
-        ({"graders": [{"key": "x", "grader": {"type": by_length}}]}, "the pack is not JSON"),
-    ],
-)
-def test_what_is_wrong_with_a_pack_is_told_with_its_place(client: fairmark.Client, pack: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        client.graders.import_(pack=pack)
-    assert client.graders.list() == []
-
-
-# Projects
-
-
 def test_a_client_may_name_the_project_that_it_would_use_anyway(place: Place) -> None:
     place.open(project=place.project).graders.create(key="exact", grader=EXACT)
     assert [each.key for each in place.open().graders.list()] == ["exact"]
     assert [each.key for each in place.open().graders.list(project=place.project)] == ["exact"]
 
 
-@pytest.mark.usefixtures("home")
-def test_local_projects_do_not_see_one_another() -> None:
-    client, other = fairmark.Client(), fairmark.Client(project="other")
-    client.graders.create(key="exact", grader=EXACT)
-    assert other.graders.list() == []
-    other.graders.create(key="exact", grader=OTHER)
-    found = client.graders.get(grader_key="exact", project="other")
-    assert found is not None
-    assert (found.project.key, found.grader) == ("other", OTHER)
-    with pytest.raises(ValueError, match=r'^project: found "my team"\. It takes 1 to 64 letters'):
-        client.graders.list(project="my team")
-
-
 @pytest.mark.parametrize("project", ["", 5, ["default"]])
 def test_a_project_that_is_no_name_is_refused_before_anything_is_asked(place: Place, project: Any) -> None:
     with pytest.raises(ValueError, match=r"^project: found"):
         place.open(project=project)
-
-
-# The client itself
 
 
 def test_a_closed_client_says_so(place: Place) -> None:

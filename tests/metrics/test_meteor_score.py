@@ -12,6 +12,7 @@ from fairmark.metrics import meteor_score as module
 from fairmark.metrics.meteor_score import NONE, Prepared, align, meteor, places
 from fairmark.metrics.porter import stem
 from tests.metrics.lexicon import irregular_forms, lemmas, reference_synonyms, wordnet
+from tests.thoroughness import share
 
 
 def reference_meteor(text: str, reference: str) -> float:
@@ -81,7 +82,7 @@ def families() -> list[list[str]]:
     return result
 
 
-@settings(derandomize=True, deadline=None, max_examples=600)
+@settings(derandomize=True, deadline=None, max_examples=share(600))
 @given(st.data())
 def test_meteor_equals_the_reference_to_the_last_bit(data: st.DataObject) -> None:
     vocabulary = families()[data.draw(st.integers(0, 59))]
@@ -90,7 +91,7 @@ def test_meteor_equals_the_reference_to_the_last_bit(data: st.DataObject) -> Non
     assert meteor(text, reference) == reference_meteor(text, reference)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=share(300))
 @given(st.text("ab'yS. é-\"1", max_size=25), st.text("ab'yS. é-\"1", max_size=25))
 def test_meteor_of_any_text_equals_the_reference(text: str, reference: str) -> None:
     assert meteor(text, reference) == reference_meteor(text, reference)
