@@ -38,10 +38,28 @@ class Server:
         self.open = 0
         self.most_open = 0
         self.connections = 0
+        self.asked_at: list[float] = []
         self.loop = asyncio.get_running_loop()
 
     def stats(self) -> dict[str, int]:
-        return {"requests": self.served, "most_at_once": self.most_open, "connections": self.connections}
+        return {
+            "requests": self.served,
+            "asked": len(self.asked_at),
+            "most_at_once": self.most_open,
+            "busiest_minute": _busiest(self.asked_at, 60.0),
+            "busiest_second": _busiest(self.asked_at, 1.0),
+            "connections": self.connections,
+        }
+
+
+def _busiest(moments: list[float], seconds: float) -> int:
+    """The most of them within any so many seconds."""
+    most = first = 0
+    for last, moment in enumerate(moments):
+        while moment - moments[first] >= seconds:
+            first += 1
+        most = max(most, last + 1 - first)
+    return most
 
 
 class Connection(asyncio.Protocol):
@@ -85,6 +103,7 @@ class Connection(asyncio.Protocol):
             return self.write(json_response(server.stats()))
         else:
             return self.write(json_response({"error": {"message": "no such path"}}, b"404 Not Found"))
+        server.asked_at.append(server.loop.time())
         server.open += 1
         server.most_open = max(server.most_open, server.open)
         if server.latency_s:

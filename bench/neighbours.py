@@ -9,10 +9,13 @@ import contextlib
 import http.client
 import json
 import random
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,16 +35,23 @@ def main(quick: bool) -> Report:
     lines: list[Line] = []
     raw: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
-        heavy, light = _key(folder, "heavy"), _key(folder, "light")
-        _ask(url, light, RUN, SMALL)
-        alone = _latencies(url, light, seconds)
+        heavy, light = key(folder, "heavy"), key(folder, "light")
+        ask(url, light, RUN, SMALL)
+        alone = latencies(url, light, seconds)
         raw["alone"] = alone
         for name, (path, body) in neighbours().items():
             with _going_on(url, heavy, path, body) as answers:
-                beside = _latencies(url, light, seconds)
+                beside = latencies(url, light, seconds)
             raw[name] = {**beside, "neighbour's answers": dict(answers), "peak_mb": _memory_mb(url)}
             required = Required("at most", LIMIT_MS)
             lines.append(Line(f"p99 beside {name}", beside["p99"], "ms", alone["p99"], "alone", required))
+        name = "10,000 short rows"
+        path, body = neighbours()[name]
+        reading = f"/v1/evals/{new_eval(url, light)}"
+        raw["reading, alone"] = alone = latencies(url, light, seconds, reading)
+        with _going_on(url, heavy, path, body):
+            raw["reading, beside"] = beside = latencies(url, light, seconds, reading)
+        lines.append(Line(f"p99 of reading an eval, beside {name}", beside["p99"], "ms", alone["p99"], "alone"))
         lines.append(Line("memory of the server at its highest", _memory_mb(url), "MB"))
     about = (
         f"graders/run of one project, {seconds:g} s beside each of another's requests, in one server; both on the same"
@@ -66,6 +76,7 @@ def neighbours() -> dict[str, tuple[str, Any]]:
     multi = {"type": "multi", "name": "many", "graders": many, "calculate_output": " + ".join(many)}
     long_row = {"item": {"answer": text(45_000)}, "model_sample": text(45_000)}
     rows = [{"item": {"answer": text(45_000)}, "sample": text(45_000)} for _ in range(200)]
+    values = [[number, {"a": str(number), "b": [number, number + 1]}] for number in range(220_000)]
     million = {"item": {"a": "x" * 1_000_000, "answer": ""}, "model_sample": ""}
     return {
         "a template of 200,000 variables": (
@@ -85,6 +96,12 @@ def neighbours() -> dict[str, tuple[str, Any]]:
         ),
         "{{item.a}} x 1,000 on 1 MB": (RUN, {"grader": {**EXACT, "input": "{{item.a}}" * 1_000}, **million}),
         "{{item.a}} x 15 on 1 MB": (RUN, {"grader": {**EXACT, "input": "{{item.a}}" * 15}, **million}),
+        "an item of 10 MB, a million values": (RUN, {**SMALL, "item": {"answer": "Paris", "values": values}}),
+        "a reward for such an item": (
+            REWARDS,
+            {"grader": EXACT, "rows": [{"item": {"answer": "Paris", "values": values}, "sample": "Paris"}]},
+        ),
+        "an item of 10 MB, one text": (RUN, {**SMALL, "item": {"answer": "Paris", "text": "x y " * 2_500_000}}),
         "10,000 short rows": (
             REWARDS,
             {"grader": EXACT, "rows": [{"item": {"answer": "a"}, "sample": "b"}] * 10_000},
@@ -92,15 +109,26 @@ def neighbours() -> dict[str, tuple[str, Any]]:
     }
 
 
-def _key(home: str, project: str) -> str:
-    command = [str(Path(sys.executable).with_name("fairmark")), "keys", "create", "--project", project]
+def key(home: str, project: str) -> str:
+    command = [sys.executable, "-m", "fairmark", "keys", "create", "--project", project]
     return process.run(command, 60, env={"FAIRMARK_HOME": home}).stdout.strip()
 
 
-def _ask(url: str, key: str, path: str, body: Any, connection: http.client.HTTPConnection | None = None) -> int:
+def new_eval(url: str, key: str) -> str:
+    config = {"type": "custom", "item_schema": {}, "include_sample_schema": True}
+    body = json.dumps({"data_source_config": config, "testing_criteria": [EXACT]})
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=120)
+    connection.request("POST", "/v1/evals", body, {"Authorization": f"Bearer {key}"})
+    made: str = json.load(connection.getresponse())["id"]
+    connection.close()
+    return made
+
+
+def ask(url: str, key: str, path: str, body: Any = None, connection: http.client.HTTPConnection | None = None) -> int:
     own = connection or http.client.HTTPConnection(urlsplit(url).netloc, timeout=120)
-    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    own.request("POST", path, sent, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"})
+    sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    own.request("GET" if sent is None else "POST", path, sent, headers)
     answer = own.getresponse()
     answer.read()
     if connection is None:
@@ -109,41 +137,54 @@ def _ask(url: str, key: str, path: str, body: Any, connection: http.client.HTTPC
 
 
 @contextlib.contextmanager
-def _going_on(url: str, key: str, path: str, body: Any) -> Iterator[dict[int, int]]:
-    """The neighbour asks again and again, two at a time."""
+def _going_on(url: str, key: str, path: str, body: Any) -> Iterator[dict[str, int]]:
+    """The neighbour asks again and again, two at a time, in processes of his own."""
+    answers: Counter[str] = Counter()
+    with tempfile.NamedTemporaryFile("w") as file, contextlib.ExitStack() as stack:
+        json.dump(body, file)
+        file.flush()
+        command = [sys.executable, "-m", "bench.neighbours", url, key, path, file.name]
+        asking = [
+            stack.enter_context(subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, cwd=process.ROOT))
+            for number in range(2)
+        ]
+        for each in asking:
+            assert each.stdout is not None
+            each.stdout.readline()  # it has begun
+        try:
+            yield answers
+        finally:
+            for each in asking:
+                each.terminate()
+            for each in asking:
+                answers += Counter(json.loads(each.communicate()[0]))
+
+
+def go_on(url: str, key: str, path: str, file: str, number: str) -> None:
+    """Until it is told to end; then it tells what was answered, and how often."""
     ended = threading.Event()
-    answers: dict[int, int] = {}
-    text = json.dumps(body)
-
-    def ask(number: int) -> None:
-        count = 0
-        while not ended.is_set():
-            count += 1
-            status = _ask(url, key, path, text.replace('N"', f'{number}.{count}"').encode())
-            answers[status] = answers.get(status, 0) + 1
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield answers
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    text = Path(file).read_text()
+    answers: Counter[int] = Counter()
+    print("asking", flush=True)
+    while not ended.is_set():
+        text_now = text.replace('N"', f'{number}.{answers.total()}"')
+        answers[ask(url, key, path, text_now.encode())] += 1
+    print(json.dumps(answers))
 
 
-def _latencies(url: str, key: str, seconds: float) -> dict[str, float]:
+def latencies(url: str, key: str, seconds: float, read: str | None = None) -> dict[str, float]:
+    """What a small grade takes, one after the other, a hundred a second at most; or to read what has this path."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=120)
-    body = json.dumps(SMALL).encode()
+    path, body = (RUN, json.dumps(SMALL).encode()) if read is None else (read, None)
     took: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         began = time.perf_counter()
-        status = _ask(url, key, RUN, body, connection)
+        status = ask(url, key, path, body, connection)
         took.append(1000 * (time.perf_counter() - began))
         if status != 200:
-            raise process.ProcessFailed(f"a small grade was answered with {status}")
+            raise process.ProcessFailed(f"{path} was answered with {status}")
         time.sleep(max(0.0, 0.01 - took[-1] / 1000))
     connection.close()
     took.sort()
@@ -153,3 +194,7 @@ def _latencies(url: str, key: str, seconds: float) -> dict[str, float]:
 def _memory_mb(url: str) -> float:
     """The server's own peak."""
     return float(Path(f"/proc/{pids[url]}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    go_on(*sys.argv[1:])

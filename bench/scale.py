@@ -23,7 +23,7 @@ def main(quick: bool = False) -> Report:
         graders = write_graders(folder)
         data, out = folder / "data.jsonl", folder / "out.jsonl"
         for rows in sizes:
-            _write_rows(data, rows)
+            write_rows(data, rows)
             runs[rows] = process.run([FAIRMARK, "eval", data, *graders, "-o", out, "--overwrite"], LIMIT_S)
     lines: list[Line] = []
     for rows, run in runs.items():
@@ -50,7 +50,7 @@ def main(quick: bool = False) -> Report:
     return Report("scale", about, lines, raw)
 
 
-def _write_rows(path: Path, count: int) -> None:
+def write_rows(path: Path, count: int) -> None:
     """Rows that differ from one another: a stretch of a long text, and the same with two words exchanged."""
     writer = Writer(seed=23)
     words = writer.text(200_000).split()

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,10 +203,10 @@ pids: dict[str, int] = {}
 
 
 @contextlib.contextmanager
-def serving(home: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+def serving(home: Path, environment: Mapping[str, str] | None = None, args: Sequence[str] = ()) -> Iterator[str]:
     """`fairmark serve` with a home of its own; the value is its address."""
     home.mkdir(exist_ok=True)
-    command = [str(Path(sys.executable).with_name("fairmark")), "serve", "--port", "0"]
+    command = [sys.executable, "-m", "fairmark", "serve", "--port", "0", *args]
     with _started(command, home, environment) as (url, pid):
         pids[url] = pid
         yield url

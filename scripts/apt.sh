@@ -12,8 +12,8 @@ apt_is_fresh=
 apt_install() {
   command -v apt-get >/dev/null || return 1
   say "Installing system packages: $*"
-  [ -n "$apt_is_fresh" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || return 1
+  [ -n "$apt_is_fresh" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 update -qq || return 1
   apt_is_fresh=yes
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" |
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends "$@" |
     sed -unE 's/^(Setting up [^ ]+).*/  \1/p; s/^(Need to get .*)/  \1/p' >&2
 }

@@ -1,30 +1,42 @@
 #!/usr/bin/env bash
-# clients.sh NAME: creates .venv-clients/NAME out of requirements/clients/NAME.txt, or NAME.json for Node.
-# Each is a client of the server that the tests drive, in an environment of its own: two of them are one package.
+# clients.sh FILE: creates .venv-clients/NAME out of requirements/ROOM/NAME.txt, or NAME.json for Node.
+# Each is a package of others that the tests drive, in an environment of its own: two of them are one package.
+# What ROOM/alone/NAME.txt lists is taken without what it asks for: a trainer asks for much that only machines with a GPU
+# can have, and the reward's side needs none of it. torch for CPUs is taken where pip finds such a wheel (PIP_FIND_LINKS);
+# the usual one has gigabytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/apt.sh
 
-name=$1
+file=$1
+room=$(dirname "$file")
+name=$(basename "${file%.*}")
 folder=.venv-clients/$name
 say "Creating $folder"
 
-if [ -f "requirements/clients/$name.txt" ]; then
+install() {
+  "$folder/bin/python" -m pip --disable-pip-version-check install --no-compile --progress-bar off "$@" |
+    sed -un 's/^Successfully i/  I/p' >&2
+}
+
+case $file in
+*.txt)
   .venv/bin/python -m venv --clear "$folder"
-  "$folder/bin/python" -m pip --disable-pip-version-check install --no-compile --progress-bar off \
-    -r "requirements/clients/$name.txt" | sed -un 's/^Successfully i/  I/p' >&2
+  install -r "$file"
+  [ ! -f "$room/alone/$name.txt" ] || install --no-deps -r "$room/alone/$name.txt"
   exit
-fi
+  ;;
+esac
 
 missing=()
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 if [ ${#missing[@]} -gt 0 ] && ! apt_install "${missing[@]}"; then
-  say "Missing: ${missing[*]}. The tests with OpenAI's package for Node need them, and apt could not install them here."
+  say "Missing: ${missing[*]}. The tests with packages for Node need them, and apt could not install them here."
   exit 1
 fi
 rm -rf "$folder"
 mkdir -p "$folder"
-cp "requirements/clients/$name.json" "$folder/package.json"
+cp "$file" "$folder/package.json"
 # No lock: the one package has an exact version and no dependencies, and locks name the registry they were made with.
 npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --loglevel=error >&2

@@ -1,6 +1,7 @@
 """make demo: a server on loopback, and the demo eval worked off by it, with a judge too, the embedded model.
 
-The server then runs on until Ctrl-C, so that you can look around; with --once it is stopped.
+The server then runs on until Ctrl-C, so that you can look around, and the packages that graders import most are
+installed meanwhile: the example needs none. With --once it is stopped.
 """
 
 import argparse
@@ -8,6 +9,7 @@ import contextlib
 import http.client
 import json
 import os
+import platform
 import re
 import signal
 import socket
@@ -18,6 +20,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import webbrowser
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,8 @@ from fairmark.web.evals import demo
 
 ROOT = Path(__file__).parents[1]
 FAIRMARK = Path(sys.executable).with_name("fairmark")
+IMAGE = ["make", "--no-print-directory", ".venv/.image"]
+"""Does nothing where it is there."""
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Not by a proxy that the environment names: the server is on this machine."""
 JUDGE = {
@@ -66,11 +71,18 @@ def main() -> int:
         home = stack.enter_context(tempfile.TemporaryDirectory()) if options.once else str(ROOT / "demo")
         try:
             port = free_port(options.port)
-            print("Starting the server …", flush=True)  # the first time, Python compiles it
+            where = f" at http://127.0.0.1:{port}" if port else ""
+            print(f"Starting the server{where} …", flush=True)  # the first time, Python compiles it
             with serving(home, port) as (base, server):
-                show(base, work_off(base, options.rows))
+                eval_ = new_eval(base)
+                page = f"{base}/evals/{eval_['id']}"
+                print(f"\nThe page:     {page}", flush=True)
+                if has_browser():
+                    webbrowser.open(page)
+                show(base, page, work_off(base, eval_, options.rows))
                 if not options.once:
                     print("\nThe server runs until you press Ctrl-C.", flush=True)
+                    stack.enter_context(subprocess.Popen(IMAGE, cwd=ROOT))
                     server.wait()
         except DemoFailed as why:
             print(f"The demo failed: {why}", file=sys.stderr)
@@ -121,38 +133,59 @@ def pass_on(lines: Iterable[str]) -> None:
         print(line, end="", flush=True)
 
 
-def work_off(base: str, count: int) -> dict[str, Any]:
-    """Creates the eval and a run of it, as any OpenAI client would, and waits for its end."""
-    wanted, first = demo.read()
-    criteria = [*wanted["testing_criteria"], JUDGE]
-    source = first["data_source"]["source"]
-    source["content"] = source["content"][:count]
-    eval_ = call(f"{base}/v1/evals", {**wanted, "testing_criteria": criteria})
-    run = call(f"{base}/v1/evals/{eval_['id']}/runs", first)
-    print(
-        f"\nGrading {len(source['content'])} rows by {len(criteria)} criteria, one of them a judge: "
-        "a very small model on this machine …",
-        flush=True,
-    )
+def has_browser() -> bool:
+    """Whether somebody sits before a screen that this could open a window on: not in CI, not over a plain terminal."""
+    if os.environ.get("CI") or not sys.stdout.isatty():
+        return False
+    if platform.system() == "Linux":
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return True
+
+
+def new_eval(base: str) -> dict[str, Any]:
+    """As any OpenAI client would create it."""
+    wanted, _ = demo.read()
+    return call(f"{base}/v1/evals", {**wanted, "testing_criteria": [*wanted["testing_criteria"], JUDGE]})
+
+
+def work_off(base: str, eval_: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """Creates two runs of the eval and waits for their ends. The judge is asked once about answers that both have."""
+    _, wanted = demo.read()
+    runs = []
+    for body in wanted:
+        source = body["data_source"]["source"]
+        source["content"] = source["content"][:count]
+        runs.append(follow(base, call(f"{base}/v1/evals/{eval_['id']}/runs", body), len(source["content"])))
+    return runs
+
+
+def follow(base: str, run: dict[str, Any], rows: int) -> dict[str, Any]:
+    criteria = len(demo.read()[0]["testing_criteria"]) + 1
+    judge = "one of them a judge: a very small model on this machine"
+    print(f"\n{run['name']}: {rows} rows by {criteria} criteria, {judge} …", flush=True)
     told = 0
     while run["status"] in ("queued", "in_progress"):
         time.sleep(0.5)
-        run = call(f"{base}/v1/evals/{eval_['id']}/runs/{run['id']}")
+        run = call(f"{base}/v1/evals/{run['eval_id']}/runs/{run['id']}")
         graded = run["result_counts"]["total"]
         if graded > told:
-            print(f"  {graded} of {len(source['content'])} rows", flush=True)
+            print(f"  {graded} of {rows} rows", flush=True)
             told = graded
     return run
 
 
-def show(base: str, run: dict[str, Any]) -> None:
-    print(f"\nThe run {run['status']}. Per criterion:")
-    for counts in run["per_testing_criteria_results"] or []:
-        name = counts["testing_criteria"][:-37]  # without its uuid
-        print(f"  {name:10} passed {counts['passed']:3}   failed {counts['failed']:3}   errors {counts['errored']:3}")
-    for usage in run["per_model_usage"] or []:
-        print(f"  {usage['model_name']} was asked {usage['invocation_count']} times: {usage['total_tokens']:,} tokens")
-    print(f"\nThe report:   {run['report_url']}\nThe API:      {base}/docs")
+def show(base: str, page: str, runs: list[dict[str, Any]]) -> None:
+    for run in runs:
+        print(f"\n{run['name']}: the run {run['status']}. Per criterion:")
+        for counts in run["per_testing_criteria_results"] or []:
+            name = counts["testing_criteria"][:-37]  # without its uuid
+            outcome = f"passed {counts['passed']:3}   failed {counts['failed']:3}   errors {counts['errored']:3}"
+            print(f"  {name:10} {outcome}")
+        for usage in run["per_model_usage"] or []:
+            asked = f"{usage['invocation_count']} times: {usage['total_tokens']:,} tokens"
+            print(f"  {usage['model_name']} was asked {asked}")
+    sides = "&".join(f"{letter}={run['id']}" for letter, run in zip("ab", runs, strict=True))
+    print(f"\nThe report:   {runs[0]['report_url']}\nCompared:     {page}/compare?{sides}\nThe API:      {base}/docs")
     print("Any OpenAI client:  OpenAI(base_url=" + f'"{base}/v1", api_key="any")', flush=True)
 
 

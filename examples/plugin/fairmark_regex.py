@@ -40,9 +40,9 @@ class RegexMatch(GraderSpec):
         return compiled(self.pattern, self.flags)
 
     @classmethod
-    def cross_check(cls, given: dict[str, Any]) -> Iterator[Problem]:
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
         """Compiles once while parsing: a pattern that cannot be read is refused before any row is graded."""
-        pattern, flags = given.get("pattern"), given.get("flags", "")
+        pattern, flags = fields.get("pattern"), fields.get("flags", "")
         if not isinstance(pattern, str) or not isinstance(flags, str):
             return  # told where the field itself was read
         if not set(flags) <= set(FLAGS):
