@@ -1,36 +1,22 @@
 import random
 from functools import cache
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
 from fairmark.metrics import meteor_score as module
 from fairmark.metrics.meteor_score import NONE, Prepared, align, meteor, places
 from fairmark.metrics.porter import stem
 from tests.metrics.lexicon import irregular_forms, lemmas, reference_synonyms, wordnet
+from tests.metrics.oracles import reference_tokens
 from tests.thoroughness import share
 
 
 def reference_meteor(text: str, reference: str) -> float:
     wordnet()
     return float(meteor_score([reference_tokens(reference)], reference_tokens(text)))
-
-
-def reference_tokens(text: str) -> list[str]:
-    tokens = word_tokenize(text) if text.isascii() else international().international_tokenize(text)
-    return list(tokens)
-
-
-@cache
-def international() -> Any:
-    # Not at the top: importing it reads data, whose absence reference_meteor explains better.
-    from nltk.tokenize.nist import NISTTokenizer
-
-    return NISTTokenizer()
 
 
 @pytest.mark.parametrize(
