@@ -19,7 +19,6 @@ from tests.web.conftest import Open
 @pytest.fixture(scope="module")
 def models() -> Iterator[Models]:
     with open_house() as opened:
-        opened.house.latency_s = 0.05
         yield opened
 
 
@@ -57,9 +56,11 @@ def test_a_judge_is_planned_checked_watched_and_shown(
     expect(page.get_by_role("heading", name="The plan")).to_be_visible()
     assert len(models.requests) == asked
     check_page(window, "judge-plan")
+    models.house.speaks.clear()
     page.get_by_role("button", name=re.compile(r"Ask \d+ questions")).click()
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     expect(page.get_by_text(re.compile(r"of about \d+ questions answered"))).to_be_visible()
+    models.house.speaks.set()
     expect(page.get_by_role("heading", name="What moves it that should not")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("img", name="effect of each probe")).to_be_visible()
     expect(page.get_by_role("img", name="agreement with intervals")).to_be_visible()
