@@ -364,8 +364,9 @@ def test_a_reason_that_is_no_number_is_told(server: Server, reason: str) -> None
     assert get(server, f"{path}?reason={reason}").status == 400
 
 
-def focused(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+def expect_focus(page: Page, name: str) -> None:
+    """It comes a moment after what is seen, once HTMX has settled what it swapped."""
+    page.wait_for_function("name => document.activeElement.id === name", arg=name)
 
 
 def test_the_focus_stays_where_it_was_after_sorting_and_paging(here: Page) -> None:
@@ -373,16 +374,16 @@ def test_the_focus_stays_where_it_was_after_sorting_and_paging(here: Page) -> No
     here.keyboard.press("Enter")
     expect(here).to_have_url(re.compile(r"\?sort=2$"))
     expect(here.get_by_role("columnheader", name="helpful and short")).to_have_attribute("aria-sort", "ascending")
-    assert focused(here) == "sort-2"
+    expect_focus(here, "sort-2")
     here.get_by_role("link", name="Next").focus()
     here.keyboard.press("Enter")
     expect(here.get_by_text("51 – 60 of 60 rows")).to_be_visible()
-    assert focused(here) != "BODY"  # there is no next page any more
+    here.wait_for_function("document.activeElement !== document.body")  # although there is no next page any more
 
 
 def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:
     here.keyboard.press("/")
-    assert focused(here) == "q"
+    expect_focus(here, "q")
     here.keyboard.press("?")  # into the field
     expect(here.get_by_role("dialog")).to_have_count(0)
     here.locator("#rows-title").click()
@@ -390,7 +391,7 @@ def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:
     expect(here.get_by_role("dialog", name="Shortcuts")).to_contain_text("Search the rows")
     here.keyboard.press("Escape")
     here.keyboard.press("g")
-    assert focused(here) == "jump"
+    expect_focus(here, "jump")
     here.keyboard.type("7")
     here.keyboard.press("Enter")
     expect(here.get_by_role("heading", name="Row 7")).to_be_visible()
