@@ -139,7 +139,7 @@ def test_requests_are_answered_by_all_and_the_store_is_one(start: Start) -> None
     assert 'fairmark_runs{status="completed"} 0\n' in text
 
 
-@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("by", [1, pytest.param(0, marks=pytest.mark.thorough)])
 def test_a_run_begun_at_any_process_is_worked_off_and_told_by_all(start: Start, by: int) -> None:
     server = start()
     where = server.new_eval(EXACT)
@@ -197,7 +197,7 @@ def test_wrong_keys_are_counted_by_all_together(start: Start, tmp_path: Path) ->
             wait_for(lambda: connection.request("GET", "/v1/files", key="another").status == 429)  # noqa: B023
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_a_killed_process_is_begun_anew_and_nothing_acknowledged_is_lost(start: Start, victim: int) -> None:
     server = start()
     before = server.pids
@@ -236,7 +236,7 @@ def test_without_the_one_that_started_them_all_end_and_the_file_is_free_again(st
     assert again.get("/healthz").status == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
 def test_a_signal_lets_requests_in_flight_finish_at_every_process(start: Start, number: int) -> None:
     server = start()
     pids = server.pids
