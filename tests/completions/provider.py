@@ -258,6 +258,16 @@ class Parts:
         wire.cut()
 
 
+class Wired:
+    """These bytes, head and all, and an end."""
+
+    def __init__(self, sent: bytes) -> None:
+        self._sent = sent
+
+    async def play(self, wire: Wire, request: Request) -> None:
+        await wire.send(self._sent)
+
+
 def environment(server: FaultServer) -> dict[str, str]:
     """Of a Fairmark server whose every model is here."""
     return {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": KEY}

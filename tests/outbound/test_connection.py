@@ -6,12 +6,16 @@ import time
 import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
 from fairmark.outbound.connection import asked_pause_s, used_up_for_s, why_it_failed
 
 REFUSED = aiohttp.ClientConnectorError(
     ConnectionKey("localhost", 9, False, True, None, None, None), ConnectionRefusedError(111, "any words")
 )
+
+ASKED = aiohttp.RequestInfo(URL("http://localhost:9/"), "POST", CIMultiDictProxy(CIMultiDict()))
 
 
 @pytest.mark.parametrize(
@@ -27,6 +31,11 @@ REFUSED = aiohttp.ClientConnectorError(
         (aiohttp.ClientOSError(101, "Network is unreachable"), "[Errno 101] Network is unreachable"),
         (aiohttp.ClientPayloadError("x"), "the connection was cut in the middle of the answer"),
         (aiohttp.ClientError("bad line"), "bad line"),
+        (
+            aiohttp.ClientResponseError(ASKED, (), status=400, message="Bad status line:\n\n  b'\\x00hi'\n    ^"),
+            "the server's answer is not HTTP (Bad status line: b'\\x00hi')",
+        ),
+        (aiohttp.ClientHttpProxyError(ASKED, (), status=407, message="No"), "the proxy answered 407"),
         (TimeoutError(), "TimeoutError"),
     ],
 )

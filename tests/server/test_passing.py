@@ -1,5 +1,6 @@
 """Questions passed on to the models behind, and answers passed back as they come."""
 
+import gzip
 import http.client
 import json
 import socket
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import command
-from tests.completions.provider import KEY, Gated, Parts, Provider, chat_chunks, chunked, completion, environment
+from tests.completions.provider import KEY, Gated, Parts, Provider, Wired, chat_chunks, chunked, completion, environment
 from tests.judges.faults import Answer, Cut, FaultServer, Raw, Slow, Status
 from tests.server.client import Server, wait_for
 from tests.server.conftest import Start
@@ -129,6 +130,43 @@ def test_a_redirect_is_not_followed_nor_passed_on(server: Server, model: FaultSe
     answer = server.post(CHAT, HELLO)
     assert (answer.status, answer.error["code"]) == (502, "model_unreachable")
     assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("br", lambda text: b"\x0b\x02\x80" + text)])
+def test_our_key_does_not_leave_in_a_packed_error_nor_in_a_header(
+    server: Server, model: FaultServer, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    body = pack(json.dumps({"error": {"message": f"no: {KEY} is not good"}}).encode())
+    head = f"content-encoding: {encoding}\r\ncontent-length: {len(body)}\r\nx-asked-with: Bearer {KEY}\r\n\r\n".encode()
+    model.script(Wired(b"HTTP/1.1 401 No\r\n" + head + body), Wired(b"HTTP/1.1 200 OK\r\n" + head + body))
+    refused, answered = (
+        _post(server.url, CHAT, json.dumps(HELLO).encode()),
+        _post(server.url, CHAT, json.dumps(HELLO).encode()),
+    )
+    assert (refused[0], answered[0]) == (401, 200)
+    assert refused[1]["x-asked-with"] == answered[1]["x-asked-with"] == "Bearer ***"
+    assert "content-encoding" not in refused[1]
+    assert KEY.encode() not in refused[2]
+    message = json.loads(refused[2])["error"]["message"]
+    assert message == "no: *** is not good" if encoding == "gzip" else "answered 401" in message
+    assert answered[2] == body
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (b"HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\n{}", "answered 600"),
+        (b"HTTP/1.1 101 Odd\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n", "answered 101"),
+        (b"\x00\x01garbage\r\n\r\n", "the server's answer is not HTTP (Bad status line"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n{}", "is not HTTP (Invalid character in Content-Length"),
+    ],
+)
+def test_what_is_no_answer_is_told_as_that(server: Server, model: FaultServer, sent: bytes, words: str) -> None:
+    model.script(Wired(sent))
+    answer = server.post(CHAT, HELLO)
+    assert (answer.status, answer.error["code"]) == (502, "model_unreachable")
+    assert words in answer.error["message"]
+    assert "\n" not in answer.error["message"]
 
 
 @pytest.mark.parametrize("prefix", ["/v1", "/openai/v1", "/openai", "/api/projects/p/openai/v1"])

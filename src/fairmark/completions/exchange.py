@@ -62,13 +62,13 @@ def read(exchange: Exchange, most_bytes: int) -> NewCompletion:
 def _answer(exchange: Exchange, most_bytes: int) -> Any:
     body = exchange.answer
     if exchange.encoding:
-        body = _unpacked(body, exchange.encoding, most_bytes)
+        body = unpacked(body, exchange.encoding, most_bytes)
     if not exchange.is_stream:
         return longjson.decode(body)
     return (fold_chat if exchange.kind == "chat" else fold_response)(body)
 
 
-def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
+def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
     if encoding not in ("gzip", "deflate"):
         raise NotKept("unreadable")
     unpacking = zlib.decompressobj(47 if encoding == "gzip" else zlib.MAX_WBITS)

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from fairmark import jsontext
+from fairmark.completions.exchange import NotKept, unpacked
 from fairmark.errors import ApiError, LocalModelUnavailable, UnknownModel
 from fairmark.judges.chosen import embedded
 from fairmark.judges.client import connector, proxy_for
@@ -171,7 +173,14 @@ class Relay:
                 "server_error",
                 code="model_unreachable",
             )
-        passed = [(name.lower(), value) for name, value in response.headers.items() if _passes(name.lower())]
+        if not 200 <= status < 600:
+            message = f"{model.name}: the server answered {status}, which is no answer: those are from 200 to 599."
+            raise ApiError(502, message, "server_error", code="model_unreachable")
+        passed = [
+            (name.lower(), hidden(value, provider.secrets))
+            for name, value in response.headers.items()
+            if _passes(name.lower())
+        ]
         chunks = _chunks(response)
         if status >= 400:
             chunks, passed = await _without_secrets(response, passed, provider)
@@ -181,7 +190,7 @@ class Relay:
             chunks,
             response.headers.get("x-request-id", ""),
             response.content_type,
-            response.headers.get("content-encoding", "").lower().replace("identity", ""),
+            _encoding(response),
         )
 
     async def _started(self, model: Model) -> Model:
@@ -258,13 +267,30 @@ async def _without_secrets(
                 break
     except (aiohttp.ClientError, OSError):
         pass  # as much of it as there is
-    shown = hidden(body.decode("latin-1"), provider.secrets).encode("latin-1")
-    kept = [(name, hidden(value, provider.secrets)) for name, value in headers if name != "content-length"]
+    shown = hidden(_plain(bytes(body), response).decode("latin-1"), provider.secrets).encode("latin-1")
+    kept = [(name, value) for name, value in headers if name not in ("content-length", "content-encoding")]
 
     async def whole() -> AsyncIterator[bytes]:
         yield shown
 
     return whole(), [*kept, ("content-length", str(len(shown)))]
+
+
+def _plain(refusal: bytes, response: aiohttp.ClientResponse) -> bytes:
+    """Unpacked, where a server packs what was not to be packed: in there nobody would find the key."""
+    encoding = _encoding(response)
+    if not encoding:
+        return refusal
+    try:
+        return unpacked(refusal, encoding, REFUSAL_BYTES)
+    except NotKept:
+        message = f"The model's server answered {response.status}, and why in a form ({encoding}) that cannot be read."
+        error = {"message": message, "type": "server_error", "param": None, "code": "model_unreachable"}
+        return jsontext.encode({"error": error})
+
+
+def _encoding(response: aiohttp.ClientResponse) -> str:
+    return response.headers.get("content-encoding", "").lower().replace("identity", "")
 
 
 def _sent_headers(headers: Iterable[tuple[bytes, bytes]], provider: Provider) -> dict[str, str]:

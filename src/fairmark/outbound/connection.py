@@ -11,6 +11,8 @@ from email.utils import parsedate_to_datetime
 
 import aiohttp
 
+from fairmark import jsontext
+
 
 def why_it_failed(error: Exception) -> str:
     """Of aiohttp's errors, what a person can do something with."""
@@ -30,6 +32,11 @@ def why_it_failed(error: Exception) -> str:
             return "the server closed the connection before it answered"
         case aiohttp.ClientPayloadError():
             return "the connection was cut in the middle of the answer"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy answered {error.status}"
+        case aiohttp.ClientResponseError():  # of its parser, which calls it a 400; the marks below a place in it go
+            said = " ".join(error.message.split()).rstrip("^ .")
+            return f"the server's answer is not HTTP ({jsontext.shorten(said, 120)})"
         case _:
             return str(error) or type(error).__name__
 
