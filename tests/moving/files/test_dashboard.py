@@ -68,6 +68,11 @@ def test_a_score_without_a_verdict_is_kept_and_neither_passes_nor_fails(tmp_path
     assert "1 rows have scores without a verdict: they are kept, and count as skipped." in new.notes("told")
 
 
+def test_a_row_that_names_no_model_leaves_the_runs_own(tmp_path: Path) -> None:
+    new = Made(tmp_path, lines(row(sample=SAMPLE), row(index=1, sample={"error": "overloaded"})))
+    assert new.runs[0]["model"] == "gpt-4.1"
+
+
 def test_a_verdict_without_a_score_has_none(tmp_path: Path) -> None:
     (item,) = Made(tmp_path, lines(row(passes={"Tone": True}))).items("evalrun_1")
     assert (item["results"][0]["score"], item["results"][0]["passed"], item["status"]) == (None, True, "pass")
@@ -120,8 +125,11 @@ def test_an_answer_that_failed_is_an_error(tmp_path: Path, error: Any, wire: Any
         (lines({"prompt": 1}), "it needs run_id, data_source_idx, item and grades; found ['prompt']"),
         (lines(row(index=-1)), "data_source_idx: found a number (-1). It takes a whole number from 0."),
         (lines({**row(), "data_source_idx": True}), "data_source_idx: found true"),
-        (lines({**row(), "grades": {"A": "6"}}), "grades: found an object. It takes an object of numbers."),
-        (lines(row(passes={"A": 1})), "passes: found an object. It takes an object of true and false."),
+        (lines({**row(), "grades": {"A": "6"}}), 'grades["A"]: found a string ("6"). It takes a number.'),
+        (lines({**row(), "grades": {"A": None}}), 'grades["A"]: found null. It takes a number.'),
+        (lines({**row(), "grades": [1]}), "grades: found a list of 1. It takes an object of numbers."),
+        (lines(row(passes={"A": 1})), 'passes["A"]: found a number (1). It takes true or false.'),
+        (lines(row(passes=[True])), "passes: found a list of 1. It takes an object of true and false."),
         (lines({**row(), "item": "q"}), "item: found a string"),
         (lines(row(sample="x")), "sample: found a string"),
         (lines(row()), 'row 0 of run "evalrun_1" is there a second time.'),

@@ -353,3 +353,17 @@ def test_it_may_be_json_and_have_a_name(tmp_path: Path) -> None:
     text = '{"description": "Mine", "prompts": ["x"], "tests": [{"assert": [{"type": "contains", "value": "x"}]}]}'
     assert Made(tmp_path, text, "config.json").evals[0]["name"] == "Mine"
     assert Made(tmp_path, text, "config.json", name="Yours").evals[0]["name"] == "Yours"
+
+
+def test_what_holds_for_every_test_is_told_once_and_leaves_room_for_the_others(tmp_path: Path) -> None:
+    before = "defaultTest: {assert: [{type: latency, threshold: 9}]}\n"
+    tests = "".join(
+        f"  - {{vars: {{word: w{number}}}, assert: [{{type: contains, value: w}}]}}\n" for number in range(1100)
+    )
+    last = "  - {vars: {word: hi}, assert: [{type: javascript, value: 'true'}]}\n"
+    new = made(tmp_path, config(tests + last, before))
+    assert new.notes("refused") == [
+        "defaultTest.assert[0]: latency: rows do not say how long an answer took",
+        "tests[1100].assert[0]: javascript: it is code in JavaScript",
+    ]
+    assert not new.report.left_out

@@ -93,25 +93,26 @@ def check(row: Any) -> None:
         ("run_id", isinstance(row["run_id"], str) and row["run_id"] != "", "a text"),
         ("data_source_idx", type(index) is int and 0 <= index < 2**31, "a whole number from 0"),
         ("item", isinstance(row["item"], dict), "an object"),
-        ("grades", _all_of(row["grades"], _is_number), "an object of numbers"),
-        (
-            "passes",
-            _all_of(row.get("passes") or {}, lambda value: isinstance(value, bool)),
-            "an object of true and false",
-        ),
+        ("grades", isinstance(row["grades"], dict), "an object of numbers"),
+        ("passes", isinstance(row.get("passes") or {}, dict), "an object of true and false"),
         ("grader_samples", isinstance(row.get("grader_samples") or {}, dict), "an object"),
         ("sample", isinstance(row.get("sample") or {}, dict), "an object"),
     ):
         if not is_right:
             raise InvalidData(f"{field}: found {jsontext.describe(row.get(field))}. It takes {wanted}.")
+    for field, is_one, wanted in (("grades", _is_number, "a number"), ("passes", _is_verdict, "true or false")):
+        for name, value in (row.get(field) or {}).items():
+            if not is_one(value):
+                where = f"{field}[{jsontext.quote(jsontext.shorten(name, 60))}]"
+                raise InvalidData(f"{where}: found {jsontext.describe(value)}. It takes {wanted}.")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _all_of(value: Any, holds: Any) -> bool:
-    return isinstance(value, dict) and all(holds(inner) for inner in value.values())
+def _is_verdict(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _write_run(
@@ -134,15 +135,16 @@ def _write_run(
             for index, entry in places:
                 row = row_of(entry._replace(raw=contents.again(entry)))
                 sample = sample_wire(row.get("sample"))
-                models[sample["model"]] = None
+                if sample["model"]:  # a row that failed may name none
+                    models[sample["model"]] = None
                 writer.add(index, row["item"], results_wire(row, criteria), sample, maker.created_at)
                 yield {"item": row["item"], **answer_of(sample)}
             finished.append(writer)
 
     finished: list[RunWriter] = []
     file_id = maker.add_rows(f"run {given_id}", f"{run_id}.jsonl", rows())
-    model = next(iter(models)) if len(models) == 1 else ""
-    finished[0].finish(given_id, model or None, file_id, maker.created_at)
+    model = next(iter(models)) if len(models) == 1 else None
+    finished[0].finish(given_id, model, file_id, maker.created_at)
 
 
 def results_wire(row: Mapping[str, Any], criteria: Mapping[str, str]) -> list[dict[str, Any]]:

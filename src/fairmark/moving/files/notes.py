@@ -53,15 +53,21 @@ class FileReport:
     """Notes beyond those that are told one by one."""
     accepts_drafts: bool = False
     _told: Counter[Kind] = field(default_factory=Counter)
+    _known: set[Note] = field(default_factory=set)
 
     def note(self, kind: Kind, place: str, text: str) -> None:
+        """Told once: what stands in one place and holds for a thousand tests must not crowd the others out."""
         if kind == "draft" and self.accepts_drafts:
             kind = "accepted"
+        note = Note(kind, printable(place), printable(text))
+        if note in self._known:
+            return
         if self._told[kind] >= MOST_OF_A_KIND:
             self.left_out[kind] += 1
             return
         self._told[kind] += 1
-        self.notes.append(Note(kind, printable(place), printable(text)))
+        self._known.add(note)
+        self.notes.append(note)
 
     def of_kind(self, kind: Kind) -> list[Note]:
         return [note for note in self.notes if note.kind == kind]
