@@ -112,6 +112,19 @@ def test_items_alone_make_their_run_and_eval(tmp_path: Path) -> None:
     assert len(new.notes("told")) == 2
 
 
+def test_items_that_do_not_name_their_eval_belong_to_that_of_their_run(tmp_path: Path) -> None:
+    unsaid = [{**item(number), "eval_id": None} for number in (0, 1)]
+    del unsaid[0]["eval_id"]
+    new = Made(
+        tmp_path, lines(*unsaid, RUN, EVAL, {**unsaid[1], "run_id": "evalrun_2"}, {**item(3), "run_id": "evalrun_3"})
+    )
+    assert len(new.items("evalrun_1")) == 2
+    assert new.notes("problem") == [
+        "line 5: eval_id: missing, and the run evalrun_2 is not in the file: 1 output items are left out."
+    ]
+    assert {run["id"] for run in new.runs} == {"evalrun_1", "evalrun_3"}
+
+
 def test_a_run_alone_makes_its_eval(tmp_path: Path) -> None:
     (eval_,) = Made(tmp_path, lines(RUN)).evals
     assert (eval_["id"], eval_["created_at"]) == ("eval_1", 200)

@@ -55,13 +55,20 @@ class _Index:
         self.items: dict[str, dict[str, _Ref]] = {}
         self.eval_of: dict[str, str] = {}
         """Of each run, as the run or its items say it."""
+        self._unsaid: dict[str, str] = {}
+        """Runs of which an item does not say the eval, and where that item stands."""
 
     def read(self) -> "_Index":
         for place, ref, value in self._objects():
             try:
-                self._add(value, ref)
+                self._add(value, ref, place)
             except InvalidData as error:
                 self._report.note("problem", place, str(error))
+        for run_id, place in self._unsaid.items():
+            if run_id not in self.eval_of:
+                left = len(self.items.pop(run_id))
+                why = f"eval_id: missing, and the run {run_id} is not in the file: {left:,} output items are left out."
+                self._report.note("problem", place, why)
         return self
 
     def _objects(self) -> Iterator[tuple[str, _Ref, Any]]:
@@ -80,7 +87,7 @@ class _Index:
             for number, inner in enumerate(value["data"]):
                 yield f"{entry.place}{' ' if entry.place else ''}data[{number}]", _Ref(bare, number), inner
 
-    def _add(self, value: Any, ref: _Ref) -> None:
+    def _add(self, value: Any, ref: _Ref, at: str) -> None:
         kind = value.get("object") if isinstance(value, dict) else None
         if kind not in KNOWN:
             instead = jsontext.describe(kind) if isinstance(value, dict) else jsontext.describe(value)
@@ -88,7 +95,10 @@ class _Index:
         id_ = _text(value, "id")
         if kind == "eval.run.output_item":
             run_id = _text(value, "run_id")
-            self.eval_of.setdefault(run_id, _text(value, "eval_id"))
+            if value.get("eval_id") is None:  # its run says it
+                self._unsaid.setdefault(run_id, at)
+            else:
+                self.eval_of.setdefault(run_id, _text(value, "eval_id"))
             order = value.get("datasource_item_id")
             place = ref._replace(order=order if type(order) is int else 0)
             self._keep(self.items.setdefault(run_id, {}), kind, id_, place)
