@@ -140,7 +140,8 @@ class Received:
         }
         async with self._database.write_in_order() as connection:
             values["updated_seq"] = await next_turn(connection, project)
-            there = select(evals.c.seq, evals.c.criteria).where(evals.c.id == new.id, evals.c.project == project)
+            there = select(evals.c.seq, evals.c.criteria, evals.c.imported)
+            there = there.where(evals.c.id == new.id, evals.c.project == project)
             row = (await connection.execute(there.with_for_update())).one_or_none()
             if row is None:
                 done = await connection.execute(evals.insert().values(id=new.id, project=project, **values))
@@ -148,7 +149,7 @@ class Received:
                 await positions.come_back(connection, new.id)
             else:
                 seq = row.seq
-                if row.criteria != new.criteria:
+                if row.criteria != new.criteria and not _are_defined(row.imported, row.criteria, new.criteria):
                     await _pin(connection, seq, row.criteria)
                 await connection.execute(evals.update().where(evals.c.seq == seq).values(values))
             await _keep(connection, "evals", seq, new.body)
@@ -288,6 +289,12 @@ async def _hold(connection: AsyncConnection, run: Begun) -> bool:
 async def _keep(connection: AsyncConnection, kind: Kind, seq: int, body: bytes) -> None:
     await connection.execute(received.delete().where(received.c.kind == kind, received.c.seq == seq))
     await connection.execute(received.insert().values(kind=kind, seq=seq, body=body))
+
+
+def _are_defined(imported: dict[str, Any] | None, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
+    """Whether the eval only named its criteria so far, and what they are has come now, each in its place."""
+    is_made_up = imported is not None and imported.get("made_up") is True
+    return is_made_up and [one["id"] for one in before] == [one["id"] for one in now[: len(before)]]
 
 
 async def _pin(connection: AsyncConnection, eval_seq: int, criteria: list[dict[str, Any]]) -> None:

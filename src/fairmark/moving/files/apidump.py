@@ -149,6 +149,7 @@ def _text(value: Any, field: str) -> str:
 
 
 def convert(contents: Contents, maker: Maker, name: str) -> None:
+    maker.is_part = True
     index = _Index(contents, maker.report).read()
     if not index.items and not any(index.plain.values()):
         raise InvalidData("no object of the API is in it")
@@ -254,6 +255,7 @@ def _make_run(index: _Index, maker: Maker, run_id: str, refs: list[_Ref], counts
         "metadata": {},
     }
     maker.archive.write(part_name("runs", run_id, ".json"), jsontext.encode(run))
+    maker.made_up["runs"].append(run_id)
     maker.report.made["runs"] += 1
     maker.report.note("told", "", f"the run {run_id} is not in the file: it is made of its {total:,} output items.")
 
@@ -330,6 +332,7 @@ def _make_eval(maker: Maker, eval_id: str, missing: _Missing, name: str) -> None
     ]
     maker.created_at, before = min(missing.created, default=maker.created_at), maker.created_at
     maker.add_eval(eval_id, name, graders, (), eval_id=eval_id)
+    maker.made_up["evals"].append(eval_id)
     maker.created_at = before
     text = (
         f"the eval {eval_id} is not in the file: it is made of what its runs name, with {len(graders)} custom graders."

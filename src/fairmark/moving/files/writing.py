@@ -55,6 +55,10 @@ class Maker:
         self._accept = accept
         self._evals: list[bytes] = []
         self._files: list[bytes] = []
+        self.is_part = False
+        """Other files may have more of the same things, and then what is there stays."""
+        self.made_up: dict[str, list[str]] = {"evals": [], "runs": []}
+        """Ids of things that the file only names."""
 
     def digest(self, *parts: str) -> str:
         text = "\0".join((self._source, *parts))
@@ -138,7 +142,7 @@ class Maker:
             lines = ({"what": note.place, "why": note.text} for note in problems)
             self.archive.write("problems.jsonl", b"".join(jsontext.encode(line) + b"\n" for line in lines))
         self.archive.write("report.md", ("\n".join(self._page()) + "\n").encode())
-        self.archive.save_manifest(dict(manifest))
+        self.archive.save_manifest({**manifest, **({"part": self.made_up} if self.is_part else {})})
 
     def _page(self) -> Iterator[str]:
         first, *others = self.report.lines()

@@ -57,10 +57,12 @@ def _some(lines: Iterator[bytes]) -> list[bytes]:
 async def _load(loading: Loading, these: Exchanges, body: bytes, value: dict[str, Any]) -> None:
     id_, tally = text_of(value.get("id")), loading.report.of(these.name)
     asked = await asyncio.to_thread(read_asked, loading.archive, these, id_)
-    if asked is None:
-        loading.report.problem(these.name, id_, "what was asked is not in the archive.")
     target = loading.copies.get(these.name, id_) or id_
     there = await loading.store.completions.get(loading.project, these.kind, target)
+    if asked is None and there is not None:  # a list of completions says less than what came before
+        asked = await _asked_before(loading, these, target)
+    if asked is None:
+        loading.report.problem(these.name, id_, "what was asked is not in the archive.")
     renamed = await _renamed(body, id_, target)
     reason = _clash(loading, target, there, renamed)
     if reason is not None:
@@ -101,6 +103,11 @@ async def _load(loading: Loading, these: Exchanges, body: bytes, value: dict[str
     tally.changed += done == "replaced"
     tally.unchanged += done == "unchanged"
     loading.progress(these.name, tally.new + tally.changed + tally.unchanged + tally.skipped)
+
+
+async def _asked_before(loading: Loading, these: Exchanges, id_: str) -> bytes | None:
+    asked = await loading.store.completions.read_input(loading.project, these.kind, id_)
+    return b"".join((b"[", b",".join(map(bytes, asked)), b"]")) if asked else None
 
 
 async def _renamed(body: bytes, id_: str, target: str) -> bytes:

@@ -7,6 +7,7 @@ from fairmark import jsontext
 from fairmark.evals.criteria import Expand, why_unrunnable
 from fairmark.moving.bodies import eval_body, with_members
 from fairmark.moving.load.loading import Loading, object_of, read_list, text_of, whole_of
+from fairmark.moving.load.parts import eval_to_load
 from fairmark.moving.load.report import Undecided
 from fairmark.store.received import Present, ReceivedEval
 
@@ -23,6 +24,11 @@ async def load_evals(loading: Loading) -> None:
 
 async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
     id_ = text_of(value.get("id"))
+    wanted = await eval_to_load(loading, body, value)
+    if wanted is None:
+        loading.report.of(KIND).unchanged += 1
+        return
+    body, value = wanted
     _note_judges(loading, value)
 
     async def is_same(target: str, there: Present) -> bool:
@@ -56,7 +62,7 @@ async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
             created_at=whole_of(value.get("created_at")),
             body=body if place.id == id_ else with_members(body, {"id": place.id}),
         ),
-        loading.imported(place.there),
+        loading.imported(place.there, is_made_up=loading.is_made_up(KIND, id_)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from fairmark.moving.archive import part_name
 from fairmark.moving.bodies import file_body, with_members
 from fairmark.moving.load.loading import Loading, read_list, text_of, whole_of
+from fairmark.moving.load.parts import is_better_here
 from fairmark.store.base.contents import NewContent, sweep
 from fairmark.store.received import Present, ReceivedFile
 
@@ -26,6 +27,9 @@ async def load_files(loading: Loading) -> None:
 
 async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
     id_ = text_of(value.get("id"))
+    if await is_better_here(loading, value):
+        loading.report.of(KIND).unchanged += 1
+        return
     path = loading.archive.path(part_name("files", id_))
     size = await asyncio.to_thread(lambda: path.stat().st_size if path.is_file() else None)
     if size is None:

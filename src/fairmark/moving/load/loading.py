@@ -78,18 +78,40 @@ class Loading:
         self.expand = expand
         self.progress = progress
         self.dry_run = dry_run
-        source = archive.manifest().get("source")
+        manifest = archive.manifest()
+        source = manifest.get("source")
         self.source = source if isinstance(source, str) and source else "archive"
         self.copies = Copies(copies_in or archive, f"{store.received.place} {project}")
         self.report = LoadReport(source=self.source, copied=self.copies.here)
         self.left_out: set[str] = set()
         """Evals whose runs have nowhere to go."""
+        self.is_part = isinstance(manifest.get("part"), dict)
+        """Other archives may have more of the same things."""
+        self._made_up = {
+            kind: set(filter(None, map(text_of, made_up)))
+            for kind, made_up in object_of(manifest.get("part")).items()
+            if isinstance(made_up, list)
+        }
 
-    def imported(self, there: Present | None) -> dict[str, Any]:
+    def is_made_up(self, kind: Kind, id_: str) -> bool:
+        """Whether it stands in for one that the archive only names."""
+        return id_ in self._made_up.get(kind, ())
+
+    def target(self, kind: Kind, id_: str) -> str:
+        """The id that it has here, should it be here."""
+        return self.copies.get(kind, id_) or id_
+
+    async def find(self, kind: Kind, id_: str) -> Present | None:
+        """What the project has under its id."""
+        there = await self.store.received.find(kind, self.target(kind, id_))
+        return there if there is not None and there.project == self.project else None
+
+    def imported(self, there: Present | None, *, is_made_up: bool = False) -> dict[str, Any]:
         """What is noted of where a thing came from. Once it is here, the time stays."""
         before = there.imported if there is not None and there.project == self.project else None
         at = before.get("at") if before is not None and before.get("source") == self.source else None
-        return {"source": self.source, "at": self.at if at is None else at}
+        mark = {"made_up": True} if is_made_up else {}
+        return {"source": self.source, "at": self.at if at is None else at, **mark}
 
     async def place(
         self, kind: Kind, id_: str, is_same: Callable[[str, Present], Awaitable[bool]]
@@ -98,8 +120,7 @@ class Loading:
 
         `is_same`: whether what is there under an id is this very thing.
         """
-        copy = self.copies.get(kind, id_)
-        target = copy or id_
+        target = self.target(kind, id_)
         if not ids.plausible(target) or target.startswith(ROWS):
             return self._clash(
                 kind, id_, "this is no id that could be kept: letters, digits, _ and -, 100 at most.", False
@@ -113,7 +134,7 @@ class Loading:
             return StorePlace(target, there, is_same=True)
         if there.imported is None:
             return self._clash(kind, id_, "one that was made here has this id and other content.", True, there)
-        if there.imported.get("source") != self.source:
+        if there.imported.get("source") != self.source and not there.imported.get("made_up"):
             source = there.imported.get("source")
             return self._clash(kind, id_, f"one that came from {source} has this id and other content.", True, there)
         return StorePlace(target, there)

@@ -7,7 +7,9 @@ leaves a run that says so, and the next load takes it in from the start.
 import asyncio
 import hashlib
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from fairmark import jsontext, longjson
@@ -18,6 +20,7 @@ from fairmark.moving.bodies import run_body, with_members
 from fairmark.moving.load.evals import read_criteria
 from fairmark.moving.load.items import MOST_TOLD, ArchivedItems
 from fairmark.moving.load.loading import Loading, StorePlace, object_of, read_object, text_of, whole_of
+from fairmark.moving.load.parts import is_made_up, run_to_load
 from fairmark.store import Eval
 from fairmark.store.received import Present, ReceivedRun
 
@@ -32,8 +35,13 @@ async def load_runs(loading: Loading) -> None:
     for id_ in await asyncio.to_thread(_by_time, loading.archive):
         body = await asyncio.to_thread(loading.archive.read, part_name("runs", id_, ".json"))
         value = None if body is None else await asyncio.to_thread(read_object, loading, KIND, id_, body, rows=True)
-        if body is not None and value is not None:
-            await _load(loading, body, value)
+        if body is None or value is None:
+            continue
+        if not loading.is_part:
+            await _load(loading, loading.archive, body, value)
+            continue
+        with tempfile.TemporaryDirectory(prefix="fairmark-load-") as folder:
+            await _load(loading, *await run_to_load(loading, Path(folder), body, value))
 
 
 def _by_time(archive: Archive) -> list[str]:
@@ -47,7 +55,8 @@ def _by_time(archive: Archive) -> list[str]:
     return [id_ for _, id_ in sorted(dated)]
 
 
-async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
+async def _load(loading: Loading, archive: Archive, body: bytes, value: dict[str, Any]) -> None:
+    """`archive` has its items."""
     id_, given_eval = text_of(value.get("id")), text_of(value.get("eval_id"))
     eval_id = loading.copies.get("evals", given_eval) or given_eval
     if given_eval in loading.left_out:
@@ -55,7 +64,7 @@ async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
         loading.report.of(KIND).skipped += 1
         return
     items_name = part_name("items", id_, ".jsonl")
-    digest = await asyncio.to_thread(_digest, loading.archive, items_name)
+    digest = await asyncio.to_thread(_digest, archive, items_name)
     changes = _moved(loading, value, given_eval, eval_id)
 
     async def is_same(target: str, there: Present) -> bool:
@@ -78,7 +87,8 @@ async def _load(loading: Loading, body: bytes, value: dict[str, Any]) -> None:
         return
     renamed = await asyncio.to_thread(_renamed, body, changes, id_, place.id)
     new = await _received(loading, place.id, eval_, value, renamed)
-    await _take_in(loading, place, eval_, new, value, items_name, digest)
+    items = ArchivedItems(archive, items_name, new.criteria or eval_.criteria, _changed_ids(value, new.id, eval_.id))
+    await _take_in(loading, place, eval_, new, value, items, digest)
 
 
 def _renamed(body: bytes, changes: dict[str, Any], id_: str, target: str) -> bytes:
@@ -124,17 +134,16 @@ async def _take_in(
     eval_: Eval,
     new: ReceivedRun,
     value: dict[str, Any],
-    items_name: str,
+    items: ArchivedItems,
     digest: str,
 ) -> None:
-    store, imported = loading.store.received, loading.imported(place.there)
+    made_up = loading.is_made_up(KIND, text_of(value.get("id"))) and (place.there is None or is_made_up(place.there))
+    store, imported = loading.store.received, loading.imported(place.there, is_made_up=made_up)
     begun = await store.begin_run(loading.project, new, imported)
     if begun is None:
         loading.report.problem(KIND, new.id, "its eval was deleted meanwhile.")
         return
     criteria = new.criteria or eval_.criteria
-    changes = {name: here for name, here in (("run_id", new.id), ("eval_id", eval_.id)) if here != _given(value, name)}
-    items = ArchivedItems(loading.archive, items_name, criteria, changes)
     while batch := await asyncio.to_thread(items.batch):
         if not await store.add_items(begun, batch):
             loading.report.problem(KIND, new.id, "it was deleted, or loaded by somebody else, meanwhile.")
@@ -152,8 +161,10 @@ async def _take_in(
         loading.report.problem(KIND, new.id, "it was deleted, or loaded by somebody else, meanwhile.")
 
 
-def _given(value: Mapping[str, Any], name: str) -> Any:
-    return value.get("id" if name == "run_id" else name)
+def _changed_ids(value: Mapping[str, Any], run_id: str, eval_id: str) -> dict[str, Any]:
+    """What its items call it, where it has another name here."""
+    given = {"run_id": value.get("id"), "eval_id": value.get("eval_id")}
+    return {name: here for name, here in (("run_id", run_id), ("eval_id", eval_id)) if here != given[name]}
 
 
 def _digest(archive: Archive, name: str) -> str:
