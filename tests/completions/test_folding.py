@@ -61,6 +61,18 @@ def test_choices_tool_calls_and_what_nobody_knows_go_to_their_likes() -> None:
     assert (second["message"]["content"], second["message"]["reasoning_content"]) == ("bc", "because")
 
 
+def test_what_every_chunk_says_again_is_said_once_in_the_end() -> None:
+    found = {"hate": {"filtered": False, "severity": "safe"}, "custom_blocklists": {"details": [{"id": "list"}]}}
+    chunks = [delta(content="a"), delta(content="b"), delta(0, "stop")]
+    for number, chunk in enumerate(chunks):
+        chunk["choices"][0]["content_filter_results"] = found
+        chunk["obfuscation"] = "x" * number
+    folded = fold_chat(stream(*chunks))
+    assert folded["choices"][0]["content_filter_results"] == found
+    assert folded["choices"][0]["message"]["content"] == "ab"
+    assert "obfuscation" not in folded
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -46,7 +46,7 @@ def fold_chat(stream: bytes) -> dict[str, Any]:
         if chunk.get("error"):
             raise BrokenStream("the stream tells of an error")
         for name, value in chunk.items():
-            if name != "choices" and (value or name not in whole):
+            if name not in _OF_CHUNKS and (value or name not in whole):
                 whole[name] = value
         for choice in chunk.get("choices") or []:
             if isinstance(choice, dict):
@@ -63,27 +63,31 @@ def _choice(index: int, choice: dict[str, Any]) -> dict[str, Any]:
     return {"finish_reason": None, "logprobs": None, **choice, "index": index, "message": message}
 
 
-def _add(whole: dict[str, Any], more: dict[str, Any], numbered: tuple[str, ...] = ("tool_calls",)) -> None:
-    """One choice's chunk to what came before: texts and lists go on, what has an index goes to its like."""
+def _add(whole: dict[str, Any], more: dict[str, Any], goes_on: bool = False) -> None:
+    """One choice's chunk to what came before: what goes on goes on, and what has an index goes to its like. All else is
+    said again: what a filter found, say."""
     for name, value in more.items():
         before = whole.get(name)
         if value is None and name in whole:
             continue
-        if name in numbered and isinstance(value, list):
+        if name in _NUMBERED and isinstance(value, list):
             _add_numbered(whole, name, value)
-        elif isinstance(value, dict) and isinstance(before, dict):
-            _add(before, value, numbered)
         elif isinstance(value, dict):
-            whole[name] = {}
-            _add(whole[name], value, numbered)
-        elif isinstance(value, str) and isinstance(before, str) and name not in _ONCE:
+            if not isinstance(before, dict):
+                whole[name] = {}
+            _add(whole[name], value, goes_on or name in _GO_ON)
+        elif goes_on and isinstance(value, str) and isinstance(before, str) and name not in _ONCE:
             whole[name] = before + value
-        elif isinstance(value, list) and isinstance(before, list):
+        elif goes_on and isinstance(value, list) and isinstance(before, list):
             before.extend(value)
         else:
             whole[name] = list(value) if isinstance(value, list) else value
 
 
+_NUMBERED = ("tool_calls",)
+_GO_ON = ("delta", "logprobs")
+# What a chunk has that its completion has otherwise, or not at all: padding against who counts bytes on the way.
+_OF_CHUNKS = ("choices", "obfuscation")
 # Texts that servers say again with every chunk, where others go on.
 _ONCE = frozenset({"role", "id", "type", "finish_reason", "object", "model"})
 
@@ -96,7 +100,7 @@ def _add_numbered(whole: dict[str, Any], name: str, parts: list[Any]) -> None:
         if isinstance(part, dict):
             index = part.get("index")
             place = known.setdefault(index if isinstance(index, int) else len(known), {})
-            _add(place, {key: value for key, value in part.items() if key != "index"})
+            _add(place, {key: value for key, value in part.items() if key != "index"}, goes_on=True)
 
 
 class _NumberedParts(dict[int, dict[str, Any]]):
