@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairmark import jsontext
+from fairmark.moving.archive import Archive
+from tests import command
 from tests.completions.provider import CREATED, Provider, environment
 from tests.judges.faults import FaultServer
 from tests.server.client import Server, wait_for
@@ -235,6 +238,40 @@ def test_responses_are_chosen_by_how_they_were_asked_for(server: Server) -> None
     ):
         done = run(server, where, type="responses", source={"type": "responses", **filters})
         assert "".join(inputs(server, done)) == chosen, filters
+
+
+def test_imported_responses_are_chosen_by_what_they_say_of_how_they_were_asked_for(
+    server: Server, tmp_path: Path
+) -> None:
+    about = {"object": "response", "model": "gpt-4o", "status": "completed", "output": []}
+    made: list[dict[str, Any]] = [
+        {**about, "instructions": "Speak of Cats", "temperature": 0.5, "user": "ann"},
+        {**about, "instructions": [{"role": "developer", "content": "Dogs"}], "user": "bob"},
+        {**about, "tools": [{"type": "function", "name": "look"}], "instructions": None},
+    ]
+    archive = Archive(tmp_path / "archive")
+    responses = [{**one, "id": f"resp_{number}", "created_at": 1 + number} for number, one in enumerate(made)]
+    archive.write("responses.jsonl", b"".join(jsontext.encode(one) + b"\n" for one in responses))
+    for number in range(len(made)):
+        asked = {"id": "i", "type": "message", "role": "user", "content": str(number)}
+        archive.write(f"input_items/resp_{number}.jsonl", jsontext.encode(asked) + b"\n")
+    archive.save_manifest({"source": "openai"})
+    loaded = command.run(["import", "load", str(archive.folder)], env={"FAIRMARK_HOME": str(server.home)}, cwd=tmp_path)
+    assert loaded.returncode == 0, loaded.stderr
+    where = new_eval(server)
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "210"),
+        ({"instructions_search": "cats"}, "0"),
+        ({"instructions_search": "dogs"}, "1"),
+        ({"users": ["bob", "ann"]}, "10"),
+        ({"tools": ["look"]}, "2"),
+    ]
+    for filters, chosen in cases:
+        done = run(server, where, type="responses", source={"type": "responses", **filters})
+        assert "".join(inputs(server, done)) == chosen, filters
+    assert items(server, done)[0]["sample"].get("temperature") == 1.0
+    done = run(server, where, type="responses", source={"type": "responses", "users": ["ann"]})
+    assert items(server, done)[0]["sample"]["temperature"] == 0.5
 
 
 def test_a_tool_that_the_provider_runs_is_passed_to_it(server: Server, model: FaultServer) -> None:

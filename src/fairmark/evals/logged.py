@@ -108,7 +108,7 @@ def _keep(source: Mapping[str, Any]) -> Keep | None:
     tests: list[Keep] = []
     words = _typed(source, "instructions_search", str, "a string")
     if words:
-        tests.append(lambda asked, said: words.casefold() in str(asked.get("instructions") or "").casefold())
+        tests.append(lambda asked, said: words.casefold() in _instructions(asked, said).casefold())
     effort = _typed(source, "reasoning_effort", str, "a string")
     if effort is not None:
         tests.append(lambda asked, said: effort in (_effort(asked), _effort(said)))
@@ -119,7 +119,7 @@ def _keep(source: Mapping[str, Any]) -> Keep | None:
     for name, read in (("users", _users), ("tools", _tools)):
         names = _typed(source, name, list, "a list of strings")
         if names:
-            tests.append(lambda asked, said, names=names, read=read: any(one in names for one in read(asked)))  # type: ignore[misc]
+            tests.append(lambda asked, said, names=names, read=read: any(one in names for one in read(asked, said)))  # type: ignore[misc]
     calls = _typed(source, "has_tool_calls", bool, "true or false")
     if calls is not None:
         tests.append(lambda asked, said: calls == bool(as_chat(said)["output_tools"]))
@@ -143,13 +143,22 @@ def _effort(of: Mapping[str, Any]) -> Any:
     return reasoning.get("effort") if isinstance(reasoning, Mapping) else None
 
 
-def _users(asked: Mapping[str, Any]) -> Sequence[Any]:
-    return [asked.get("user")]
+# Of an imported response there is no request: what was asked for stands in what was said.
 
 
-def _tools(asked: Mapping[str, Any]) -> Sequence[Any]:
-    tools = [tool for tool in asked.get("tools") or [] if isinstance(tool, Mapping)]
-    return [name for tool in tools for name in (tool.get("type"), tool.get("name"))]
+def _instructions(asked: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+    told = asked.get("instructions") or said.get("instructions") or ""
+    return told if isinstance(told, str) else jsontext.write(told)
+
+
+def _users(asked: Mapping[str, Any], said: Mapping[str, Any]) -> Sequence[Any]:
+    return [user for user in (asked.get("user"), said.get("user")) if user is not None]
+
+
+def _tools(asked: Mapping[str, Any], said: Mapping[str, Any]) -> Sequence[Any]:
+    tools = asked.get("tools") or said.get("tools")
+    listed = [tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else []
+    return [name for tool in listed for name in (tool.get("type"), tool.get("name"))]
 
 
 class CopiedLog(NamedTuple):
@@ -227,6 +236,9 @@ def _previous(asked: Mapping[str, Any], said: Mapping[str, Any]) -> str | None:
     return id_ if isinstance(id_, str) else None
 
 
+_SAMPLING = ("temperature", "top_p", "seed")
+
+
 class _LoggedRow(NamedTuple):
     completion: StoredCompletion
     input: list[Any]
@@ -255,7 +267,7 @@ class _LoggedRow(NamedTuple):
         shown = {
             **given_sample(sample),
             "input": messages,
-            **{name: self.asked[name] for name in ("temperature", "top_p", "seed") if self.asked.get(name) is not None},
+            **{name: value for name in _SAMPLING if (value := self.asked.get(name, self.said.get(name))) is not None},
         }
         return copied_row(item, sample, shown)
 
