@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from tests import command
+from tests.completions.provider import Provider, environment
 from tests.evals.house import open_house
+from tests.judges.faults import FaultServer
 from tests.postgres import Postgres
 from tests.server.client import EXACT, RUN, Answer, Server, run_body, wait_for
 from tests.store.conftest import MIGRATED, postgres
@@ -137,6 +139,20 @@ def test_requests_are_answered_by_all_and_the_store_is_one(start: Start) -> None
         assert f'fairmark_requests_total{{route="{RUN}",status="200",process="{number}"}} 1\n' in text
     assert text.count("# TYPE fairmark_requests_total counter") == 1
     assert 'fairmark_runs{status="completed"} 0\n' in text
+
+
+def test_what_was_stored_through_one_process_is_found_at_once_by_all(start: Start) -> None:
+    with FaultServer() as model:
+        model.always(Provider())
+        server = start(env=environment(model))
+        with server.through_each() as connections:
+            for number in range(20):
+                asked = {"model": "m", "store": True, "messages": [{"role": "user", "content": "hi"}]}
+                by, other = connections[number % 2], connections[1 - number % 2]
+                made = by.request("POST", "/v1/chat/completions", {**asked, "metadata": {"number": str(number)}})
+                assert other.request("GET", f"/v1/chat/completions/{made.json()['id']}").status == 200
+                listed = by.request("GET", f"/v1/chat/completions?metadata[number]={number}").json()["data"]
+                assert [one["id"] for one in listed] == [made.json()["id"]]
 
 
 @pytest.mark.parametrize("by", [1, pytest.param(0, marks=pytest.mark.thorough)])

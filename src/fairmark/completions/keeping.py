@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fairmark.completions.exchange import Exchange, NotKept, Unkept, read
 from fairmark.errors import StoreUnavailable
@@ -47,6 +47,8 @@ class Keeper:
         self._changed = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._told: set[tuple[str, str]] = set()
+        self.ask_others: Callable[[str], Awaitable[object]] = _nobody
+        """Awaits `settled_here` of the others."""
 
     def hold(self, size: int) -> bool:
         """Room for a part of an answer that may be stored; each must be let go. False where others have filled it."""
@@ -84,7 +86,17 @@ class Keeper:
         self._changed.set()
 
     async def settled(self, project: str) -> None:
-        """Returns when all exchanges of the project that have ended are stored, or after a while."""
+        """Returns when all exchanges of the project that have ended are stored, or after a while: here, and in the
+        server's other processes."""
+        asked = asyncio.ensure_future(self.ask_others(project))
+        try:
+            await self.settled_here(project)
+            await asked
+        finally:
+            asked.cancel()
+
+    async def settled_here(self, project: str) -> None:
+        """The same of this process."""
         if project not in self._unsettled:
             return
         with contextlib.suppress(TimeoutError):
@@ -147,6 +159,10 @@ class Keeper:
         if self._writing is not None and not self._writing.done():
             await asyncio.wait([self._writing], timeout=STOP_WITHIN_S)
             self._writing.cancel()
+
+
+async def _nobody(project: str) -> None:
+    """There are no others."""
 
 
 _WHY = {

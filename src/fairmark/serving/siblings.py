@@ -63,7 +63,7 @@ class Siblings:
         """To all others; nobody waits for it."""
         self._send({"what": what, "value": value})
 
-    async def ask(self, what: str, value: Any = None) -> dict[int, Any]:
+    async def ask(self, what: str, value: Any = None, within_s: float = ANSWER_WITHIN_S) -> dict[int, Any]:
         """What each of the others answers, by its number; those that do not answer soon are missing."""
         if self._writer is None:
             return {}
@@ -71,7 +71,7 @@ class Siblings:
         asked = self._asked[number] = _Asked()
         self._send({"what": what, "value": value, "ask": number})
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
+            async with asyncio.timeout(within_s):
                 await asked.done.wait()
         except TimeoutError:
             pass

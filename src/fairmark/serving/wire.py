@@ -15,7 +15,7 @@ from starlette.types import Message, Receive
 
 from fairmark import jsontext, longjson
 from fairmark.checks.engine import CheckEngine
-from fairmark.completions.keeping import Keeper
+from fairmark.completions.keeping import SETTLED_WITHIN_S, Keeper
 from fairmark.completions.relay import Relay
 from fairmark.finetuning.engine import JobEngine
 from fairmark.longjson import LONG
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from fairmark.store import Store
 
 JSON = "application/json"
+
+
+_STORED = "completions stored"
+"""What the processes of a server ask one another before somebody looks for a completion."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,8 @@ class State:
         self.imports = ImportEngine(self.store, folder, self.works, tell if shares_file else None)
         self.relay = Relay(self.settings)
         self.keeper = Keeper(self.store, self.settings, self.metrics.kept)
+        if self.siblings.count > 1:
+            self.keeper.ask_others = partial(self.siblings.ask, _STORED, within_s=SETTLED_WITHIN_S)
         self._hear_siblings()
 
     def _hear_siblings(self) -> None:
@@ -87,6 +93,7 @@ class State:
         for what in ("new check", "dropped check"):
             on(what, partial(self.checks.hear, what))
         on("new import", lambda _: self.imports.wake())
+        on(_STORED, self.keeper.settled_here)
         on("alive", lambda _: True)
         on("metrics", lambda _: self.metrics.families())
         on("wrong key", lambda record: self.wrong_keys.count(*record))
