@@ -1,5 +1,6 @@
 """The reward server: Adaptive's contract and OpenRLHF's, a key, and bounds. A real process on loopback."""
 
+import asyncio
 import json
 import math
 import os
@@ -21,6 +22,8 @@ import pytest
 import fairmark
 from fairmark.errors import InvalidData
 from fairmark.parse import parse
+from fairmark.rewardserver import answers
+from fairmark.rewardserver.answers import Served
 from fairmark.rewardserver.app import by_path
 from fairmark.rewardserver.wire import RemoteReward, rows_of
 from tests import command
@@ -416,3 +419,14 @@ def test_our_own_endpoint_grader_scores_by_it(tmp_path: Path) -> None:
     right, wrong, failed = done.stdout.splitlines()
     assert (right, wrong) == ("1.0 graded None", "0.0 graded None")
     assert failed.startswith("0.0 error the endpoint could not score this: {{ item.expected }}")
+
+
+def test_a_batch_of_which_one_row_never_ends_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some trainers have no timeout of their own."""
+    monkeypatch.setattr(answers, "BATCH_DEADLINE_S", 2.0)
+    source = "def grade(sample, item):\n    while item['loops']:\n        pass\n    return 1.0\n"
+    served = Served(parse({"type": "python", "name": "code", "source": source}))
+    rows = [{"item": {"loops": loops}, "sample": ""} for loops in (False, True, False)]
+    results = asyncio.run(served.grade(rows))
+    assert [result.status for result in results] == ["graded", "error", "graded"]
+    assert "the deadline of the whole call has passed" in str(results[1].error)

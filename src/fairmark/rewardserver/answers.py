@@ -12,6 +12,7 @@ from fairmark.rewardserver import nemo, wire
 from fairmark.run import agrade_many
 from fairmark.spec import GraderSpec
 from fairmark.trainers.gather import Gatherer
+from fairmark.trainers.reward import BATCH_DEADLINE_S
 
 ROW_DEADLINE_S = 170.0
 """OpenRLHF waits for 180 s, and asks again."""
@@ -28,7 +29,7 @@ class Served:
     async def grade(self, rows: list[wire.Row]) -> list[Result]:
         if len(rows) == 1:
             return [await self._gatherer.agrade(rows[0])]
-        return await agrade_many(self.spec, rows)
+        return await agrade_many(self.spec, rows, deadline_s=BATCH_DEADLINE_S)
 
 
 def read_on_error(query: bytes, otherwise: OnError) -> OnError:

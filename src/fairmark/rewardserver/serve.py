@@ -1,14 +1,15 @@
 """The reward server as a process: sockets, and a graceful end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from fairmark.errors import CannotServe
+from fairmark.errors import CannotServe, InvalidGrader, Problem
 from fairmark.rewardserver.answers import OnError
 from fairmark.rewardserver.app import RewardApp, by_path
 from fairmark.serving.process import Server, bind, config, on_loopback, url_of
 from fairmark.serving.proxies import read_proxies
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
+from fairmark.trainers.reward import check, open_sandbox
 
 
 def serve(
@@ -20,9 +21,10 @@ def serve(
     tell: Callable[[str], None],
     on_error: OnError = "zero",
 ) -> None:
-    """Serve until a signal says stop. Raises CannotServe or InvalidSettings, or InvalidData where the graders cannot be
-    told apart."""
+    """Serve until a signal says stop. Raises CannotServe or InvalidSettings, InvalidData where the graders cannot be
+    told apart, or InvalidGrader where this machine cannot run one: every row of a training run would be 0."""
     served = by_path(graders)
+    _make_ready(served)
     proxies = read_proxies(settings.trusted_proxies)
     sockets = bind(host, port)
     try:
@@ -41,3 +43,14 @@ def serve(
     finally:
         for listener in sockets:
             listener.close()
+
+
+def _make_ready(graders: Mapping[str, GraderSpec]) -> None:
+    problems = []
+    for word, spec in graders.items():
+        try:
+            open_sandbox(check(spec))
+        except InvalidGrader as error:
+            problems += [Problem(f"{word}: {problem.path}", *problem[1:]) for problem in error.problems]
+    if problems:
+        raise InvalidGrader(problems)

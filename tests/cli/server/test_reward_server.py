@@ -28,6 +28,31 @@ def test_a_bad_grader_never_starts_a_server(fairmark: Run, tmp_path: Path) -> No
     assert f'{file}: $.operation: unknown operation "equals"' in done.stderr
 
 
+def test_a_grader_that_this_machine_cannot_run_never_starts_a_server(fairmark: Run, tmp_path: Path) -> None:
+    """Every row of a training run would be 0."""
+    judge = {"type": "score_model", "name": "tone", "model": "unheard-of", "input": [{"role": "user", "content": "?"}]}
+    code = {"type": "python", "name": "code", "source": "import unheard_of\n\ndef grade(sample, item):\n    return 1\n"}
+    arguments = []
+    for grader in (judge, code):
+        file = tmp_path / f"{grader['name']}.json"
+        file.write_text(json.dumps(grader))
+        arguments += ["--grader", str(file)]
+    done = fairmark("reward-server", *arguments, "--port", "0", env={"FAIRMARK_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'tone: $.model: unknown model "unheard-of".' in done.stderr
+    assert "code: $.source: it imports unheard_of" in done.stderr
+
+
+def test_a_machine_without_a_sandbox_never_starts_a_server_of_code(fairmark: Run, tmp_path: Path) -> None:
+    file = tmp_path / "code.json"
+    grader = {"type": "python", "name": "code", "source": "def grade(sample, item):\n    return 1\n"}
+    file.write_text(json.dumps(grader))
+    without = {"FAIRMARK_HOME": str(tmp_path), "PATH": str(tmp_path)}
+    done = fairmark("reward-server", "--grader", str(file), "--port", "0", env=without)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "code: $: its code cannot be run here" in done.stderr
+
+
 def test_a_grader_may_be_named_by_its_key(fairmark: Run, tmp_path: Path) -> None:
     home = {"FAIRMARK_HOME": str(tmp_path)}
     done = fairmark("reward-server", "--grader", "key:exact-match", env=home)
