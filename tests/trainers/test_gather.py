@@ -50,6 +50,37 @@ def test_a_lone_call_goes_at_once(monkeypatch: Any) -> None:
     assert [gatherer.grade({"item": {}, "sample": "x"}).reward for _ in range(3)] == [1.0] * 3
 
 
+def test_those_who_were_answered_together_go_together_again(monkeypatch: Any) -> None:
+    """However they come back: threads do one after the other."""
+    monkeypatch.setattr(gather, "WAIT_S", 3600)
+    sizes = count_batches(monkeypatch)
+    gatherer = Gatherer(EXACT, 60)
+
+    async def ask_twice(n: int) -> None:
+        for pauses in (0, n):
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            await gatherer.agrade({"item": {}, "sample": "x"})
+
+    async def ask() -> None:
+        await asyncio.gather(*map(ask_twice, range(8)))
+
+    eventloop.run(ask())
+    assert sizes == [8, 8]
+
+
+def test_nobody_waits_for_long_for_those_who_do_not_come_again(monkeypatch: Any) -> None:
+    sizes = count_batches(monkeypatch)
+    gatherer = Gatherer(EXACT, 60)
+
+    async def ask(count: int) -> None:
+        await asyncio.gather(*(gatherer.agrade({"item": {}, "sample": "x"}) for _ in range(count)))
+
+    for count in (4, 1, 1):
+        eventloop.run(ask(count))
+    assert sizes == [4, 1, 1]
+
+
 def test_threads_share_a_batch() -> None:
     gatherer = Gatherer(CODE, 60)
     rewards: dict[int, float] = {}

@@ -1,12 +1,13 @@
 """For trainers that ask for one row at a time: calls that come while others are graded go on together.
 
-A lone call pays nothing: when nothing is under way it goes at once. One that meets others waits until they are done, or
-for two milliseconds, whichever is sooner, so that no slow row holds up the next. Nor does one hold up for long those
-that it came with: it goes on alone.
+A lone call pays nothing: when nothing is under way it goes at once. One that meets others waits until they are done and
+back again, or for two milliseconds, whichever is sooner, so that no slow row holds up the next. Nor does one hold up
+for long those that it came with: it goes on alone.
 """
 
 import asyncio
 import contextlib
+import math
 import os
 import threading
 import time
@@ -92,7 +93,10 @@ class Gatherer:
         self._lock = threading.Lock()
         self._waiting: list[Call] = []
         self._woken = False
+        self._company = 1
+        """How many were answered together last. They come again one after the other, and are to go together."""
         # Of the loop alone.
+        self._answered_at = -math.inf
         self._under_way: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -109,26 +113,28 @@ class Gatherer:
             self._begin_anew()
         with self._lock:
             self._waiting.append(call)
-            wake, self._woken = not self._woken, True
+            wake = not self._woken or 1 < len(self._waiting) == self._company
+            self._woken = True
         if wake:
             eventloop.call(self._look)
         return call
 
     def _look(self) -> None:
         """On the loop: begin with what waits, or see to it that somebody does soon."""
-        with self._lock:
-            self._woken = False
-        if not self._under_way:
+        if not self._under_way and not self._expects_more():
             self._begin()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WAIT_S, self._begin)
+
+    def _expects_more(self) -> bool:
+        return len(self._waiting) < self._company and time.monotonic() < self._answered_at + WAIT_S
 
     def _begin(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         with self._lock:
-            calls, self._waiting = self._waiting, []
+            calls, self._waiting, self._woken = self._waiting, [], False
         for start in range(0, len(calls), self._at_once):
             self._start(self._grade(calls[start : start + self._at_once]))
 
@@ -140,7 +146,7 @@ class Gatherer:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
         if self._waiting:
-            self._begin()
+            self._look()
 
     async def _grade(self, calls: list[Call]) -> None:
         began = time.monotonic()
@@ -155,6 +161,7 @@ class Gatherer:
                 self._start(self._grade_alone(call, left_s))
             else:
                 answers.append((call, result))
+        self._company, self._answered_at = len(answers), time.monotonic()
         _answer(answers)
 
     async def _grade_alone(self, call: Call, allowed_s: float) -> None:
