@@ -191,7 +191,7 @@ def test_a_forked_child_grades_whatever_was_under_way() -> None:
     context = multiprocessing.get_context("fork")
     told = context.SimpleQueue()
     child = context.Process(target=lambda: told.put(gatherer.grade({"item": {}, "sample": "x"}).reward))
-    with gatherer._lock:
+    with gatherer._lock, eventloop._lock:
         child.start()
     child.join(60)
     try:

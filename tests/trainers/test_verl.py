@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fairmark.errors import GradingFailed, InvalidData
-from fairmark.trainers import verl
+from fairmark.trainers import single, verl
 from tests.trainers.test_trl import BOTH, EXACT
+from tests.work.test_forks import in_a_child
 
 
 def ask(function: Any, *answers: str, **more: Any) -> list[dict[str, float]]:
@@ -89,3 +90,9 @@ def test_a_mistyped_option_is_told_once(caplog: pytest.LogCaptureFixture) -> Non
 def test_it_pickles() -> None:
     function = pickle.loads(pickle.dumps(verl.reward(EXACT, item={"answer": "ground_truth"})))  # noqa: S301
     assert [answer["score"] for answer in ask(function, "Paris")] == [1.0]
+
+
+def test_a_child_that_is_forked_while_another_thread_counts_failures_grades() -> None:
+    function = verl.reward(EXACT, awaited=False)
+    with single._lock:
+        assert in_a_child(lambda: function(solution_str="Paris", extra_info={"answer": "Paris"})) == 0

@@ -8,7 +8,6 @@ logged: a failure never passes for a bad answer in silence.
 import logging
 import math
 import statistics
-import threading
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from fairmark.spec import GraderSpec
 from fairmark.trainers.rivals import most_rivals, refuse_one_by_one, with_rivals
 from fairmark.trainers.rows import Extract, ItemOf, RowMaker
 from fairmark.trainers.signal import Signal
+from fairmark.work.forks import ProcessLock
 
 OnError = Literal["mask", "raise", "zero"] | float
 BATCH_DEADLINE_S = 300.0
@@ -42,7 +42,7 @@ Own = TypeVar("Own", bound="Reward")
 
 # Of rewards that came by pickle: some trainers send theirs anew with every row.
 _made_again: "OrderedDict[str, Reward]" = OrderedDict()
-_lock = threading.Lock()
+_lock = ProcessLock()
 
 
 class Options(NamedTuple):

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from fairmark.parse import Grader
 from fairmark.result import Result
 from fairmark.trainers.gather import Gatherer
 from fairmark.trainers.reward import ROW_DEADLINE_S, Reward, reasons_of
+from fairmark.work.forks import ProcessLock
 
 Single = TypeVar("Single", bound="SingleReward")
 MOST_KEPT = 64
@@ -20,7 +20,7 @@ TELL_EVERY_S = 10.0
 """How often failures are told where rows come one by one."""
 
 _made: dict[tuple[Any, ...], "SingleReward"] = {}
-_lock = threading.Lock()
+_lock = ProcessLock()
 
 
 class SingleReward(Reward):
@@ -31,7 +31,6 @@ class SingleReward(Reward):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.gatherer = Gatherer(self.spec, self.options.deadline_s, self.options.judge)
-        self._telling = threading.Lock()
         self._reasons: Counter[str] = Counter()
         self._rows_since = 0
         self._told_at = -math.inf
@@ -47,7 +46,7 @@ class SingleReward(Reward):
     def _tell(self, results: Sequence[Result]) -> None:
         """The first failure at once, and then of all rows since, but not a line a row."""
         reasons = reasons_of(results)
-        with self._telling:
+        with _lock:
             self._rows_since += len(results)
             if reasons:
                 self._reasons += reasons

@@ -15,10 +15,12 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callab
 from itertools import islice
 from typing import Any, TypeVar
 
+from fairmark.work.forks import ProcessLock
+
 S = TypeVar("S")
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = ProcessLock()
 _loop: asyncio.AbstractEventLoop | None = None
 _pid = 0
 
@@ -63,7 +65,7 @@ class _FewerCollections:
     OBJECTS = 20_000
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._streams = 0
         self._before = gc.get_threshold()
 
