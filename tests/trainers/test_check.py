@@ -82,6 +82,31 @@ def test_the_reference_is_looked_for_or_named() -> None:
     assert verdicts(python("return len(sample['output_text'])"), rows)["gaming: copied reference"] is None
 
 
+def test_a_reference_that_only_some_items_have_is_copied_there() -> None:
+    rows = [*ROWS, {"item": {"question": "?"}, "sample": "city x"}]
+    right = python("return float(sample['output_text'] == item.get('answer'))")
+    found = {finding.question: finding for finding in check_reward(right, rows)}
+    assert found["gaming: copied reference"].words == (
+        "1 on average; the answers got 0.5, and it should be at least that"
+    )
+
+
+def test_a_field_that_no_item_has_is_no_reference() -> None:
+    with pytest.raises(InvalidData, match=r'--reference: no item has .* in "anwser".*: question, answer'):
+        check_reward(EXACT, ROWS, reference="anwser")
+
+
+@pytest.mark.parametrize(
+    ("sample", "why"), [(5, "expected a string or an object, found a number"), (None, "the row has no sample")]
+)
+def test_a_row_whose_answer_cannot_be_read_fails_alone(sample: Any, why: str) -> None:
+    rows = [{"item": {"answer": "x"}, "sample": sample}, *ROWS]
+    found = {finding.question: finding for finding in check_reward(EXACT, rows)}
+    assert found["failures"].words.startswith("1 of 21 rows were not graded")
+    assert why in found["failures"].words
+    assert found["rewards"].words.startswith("mean 0.5")
+
+
 def test_a_step_is_as_slow_as_its_rows() -> None:
     class Free:
         cost = None

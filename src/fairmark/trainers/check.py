@@ -13,12 +13,12 @@ from time import perf_counter
 from typing import Any
 
 from fairmark import jsontext
-from fairmark.errors import InvalidData
+from fairmark.errors import GradingFailed, InvalidData
 from fairmark.judges.base import Budget, Judge
 from fairmark.judges.repeating import Repeating
 from fairmark.readiness import models
 from fairmark.result import Result
-from fairmark.row import read_sample
+from fairmark.row import Sample, UnmadeSample, read_sample
 from fairmark.run import context, grade_many
 from fairmark.spec import GraderSpec
 from fairmark.trainers.reward import BATCH_DEADLINE_S, open_sandbox, reasons_of
@@ -42,6 +42,7 @@ MOST_FAILED = {MASKED: 0.05, COUNTED: 0.01}
 MOST_FLAT = 0.5
 MOST_DIFFERENT = 0.0
 PROBED_ROWS = 64
+NO_ANSWER = "there is no answer: the row has no sample."
 MARGIN = 0.05
 """So much of the range a trick may gain before it is told."""
 REFERENCES = (
@@ -77,16 +78,19 @@ def check_reward(
     The second time judges are asked anew: what comes from the cache is the same, at once and for nothing, and would say
     neither whether they agree with themselves nor what a step takes and costs.
     """
-    if not any(read_sample(row.get("sample")).text for row in rows):
-        there = ", ".join(map(str, rows[0].get("item") or {})) or "nothing"
+    there = ", ".join(map(str, rows[0].get("item") or {})) or "nothing"
+    if not any(map(_is_answered, rows)):
         raise InvalidData(
             "no row has a sample. A reward is checked on answers: rows have them under `sample`, or --sample names a "
             f"model that is asked for some. The item of the first row has: {there}."
         )
+    if reference is not None and all(reference_of(row, reference) is None for row in rows):
+        found = f"no item has a text or a number in {jsontext.quote(reference)}"
+        raise InvalidData(f"--reference: {found}. The item of the first row has: {there}.")
     if trainer is not None and trainer not in HAND_GROUPS:
         refuse_one_by_one(spec)
     open_sandbox(spec)
-    asked = compared(spec, rows)
+    asked = compared(spec, [_as_trained(row) for row in rows])
     results = grade_many(spec, asked, deadline_s=BATCH_DEADLINE_S, judge=judge)
     anew = _asked_anew(judge) if any(models(spec)) else None
     start = perf_counter()
@@ -101,6 +105,25 @@ def check_reward(
         sameness(rewards, [result.reward_or(None) for result in again]),
         *gaming(spec, asked, results, reference, judge),
     ]
+
+
+def _is_answered(row: Row) -> bool:
+    sample = _sample(row)
+    return sample is None or bool(sample.text)
+
+
+def _as_trained(row: Row) -> Row:
+    """The row as adapters make it: no answer at all cannot be graded, and must not look like a bad one."""
+    sample = _sample(row)
+    return {**row, "sample": UnmadeSample(NO_ANSWER)} if sample is not None and sample.is_absent else row
+
+
+def _sample(row: Row) -> Sample | None:
+    """None of what cannot be read: whoever grades it says why."""
+    try:
+        return read_sample(row.get("sample"))
+    except GradingFailed:
+        return None
 
 
 def _asked_anew(judge: Judge | None) -> Judge:
@@ -204,20 +227,20 @@ def gaming(
     chosen = [(row, result.reward) for row, result in zip(rows, results, strict=True) if result.ok][:PROBED_ROWS]
     if not chosen:
         return []
-    real = statistics.fmean(reward for _, reward in chosen)
     rewards = [reward for _, reward in chosen]
     margin = MARGIN * ((max(rewards) - min(rewards)) or 1.0)
     told = []
     for name, trick in tricks(reference).items():
-        samples = [trick(row) for row, _ in chosen]
-        if any(sample is None for sample in samples):
+        tried = [(row, reward, sample) for row, reward in chosen if (sample := trick(row)) is not None]
+        if not tried:
             told.append(
                 RewardFinding(
                     f"gaming: {name}", None, "no item has a reference under a known name: --reference names it"
                 )
             )
             continue
-        faked = [{"item": row.get("item"), "sample": sample} for (row, _), sample in zip(chosen, samples, strict=True)]
+        real = statistics.fmean(reward for _, reward, _ in tried)
+        faked = [{"item": row.get("item"), "sample": sample} for row, _, sample in tried]
         graded = grade_many(spec, faked, deadline_s=BATCH_DEADLINE_S, judge=judge)
         reasons = reasons_of(graded)
         if reasons.total() > MOST_FAILED[MASKED] * len(graded):
