@@ -8,6 +8,7 @@ import pytest
 
 import fairmark
 from fairmark.errors import InvalidData
+from fairmark.row import read_sample
 from fairmark.trainers.rows import RowMaker
 
 EXACT_TEXT = {
@@ -92,6 +93,15 @@ def test_what_could_not_be_made_is_no_empty_answer_where_it_is_sent_on_as_json()
 def test_a_pattern_cuts_the_answer(answer: Any, graded: str) -> None:
     (row,) = RowMaker(extract="<answer>(.*?)</answer>").rows(["a?"], [answer], {})
     assert row["sample"] == graded
+
+
+def test_what_tools_gave_stands_before_the_answer() -> None:
+    call = {"type": "function", "function": {"name": "add", "arguments": "{}"}}
+    calling = {"role": "assistant", "content": "", "tool_calls": [call]}
+    called = {"role": "tool", "name": "add", "content": "4"}
+    (row,) = RowMaker().rows([CHAT], [[calling, called, {"role": "assistant", "content": "It is 4."}]], {})
+    assert row["item"]["messages"] == [*CHAT, calling, called]
+    assert read_sample(row["sample"]).text == "It is 4."
 
 
 def test_tool_calls_stay_when_the_answer_is_cut() -> None:

@@ -9,6 +9,7 @@ from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidData
 from fairmark.failures import in_words
 from fairmark.row import UnmadeSample, is_chat, read_sample
+from fairmark.trainers.chat import divide
 
 ItemOf = Callable[[dict[str, Any]], Mapping[str, Any]] | Mapping[str, str]
 """How an item is made of a row's columns: a function, or a mapping of the item's names to those of columns."""
@@ -69,7 +70,8 @@ class RowMaker:
         return rows
 
     def row(self, prompt: Any, answer: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """One row. `prompt` is a text or a chat; None where the columns tell it."""
+        """One row. `prompt` is a text or a chat; None where the columns tell it. An answer of several turns, with tools
+        that were called, goes on with the chat up to its last turn, which is graded."""
         try:
             return self._row(prompt, answer, columns)
         except _NoItem as failure:
@@ -82,7 +84,8 @@ class RowMaker:
         if isinstance(prompt, str):
             fields["prompt"] = prompt
         elif is_chat(prompt):
-            fields["messages"] = [dict(message) for message in prompt]
+            before, _ = divide(answer) if is_chat(answer) else ([], None)
+            fields["messages"] = [*map(dict, prompt), *before]
         return {"item": self._make_item(fields), "sample": self._cut(answer)}
 
     def _make_item(self, fields: dict[str, Any]) -> dict[str, Any]:
