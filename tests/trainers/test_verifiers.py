@@ -26,8 +26,11 @@ class Message:
 class Trace:
     """The part of verifiers' Trace that is read and written."""
 
+    root_reply: str | None = None
+
     def __init__(self, *messages: Message, **columns: Any) -> None:
         self.messages = list(messages)
+        self.assistant_messages = [message for message in messages if message.fields["role"] == "assistant"]
         self.task = SimpleNamespace(data=Message(idx=0, prompt="Capital?", **columns))
         self.metrics: dict[str, float] = {}
 
@@ -64,6 +67,19 @@ def test_a_failure_is_raised_and_noted_under_the_same_names() -> None:
 def test_a_trace_without_an_answer_has_failed() -> None:
     with pytest.raises(GradingFailed):
         call(verifiers.reward(EXACT), Trace(Message(role="user", content="Capital?"), answer=""))
+
+
+def test_an_example_in_the_prompt_is_no_answer() -> None:
+    trace = trace_of("Paris")
+    trace.assistant_messages = []  # none was sampled
+    with pytest.raises(GradingFailed, match="without a message by the assistant"):
+        call(verifiers.reward(EXACT), trace)
+
+
+def test_the_answer_of_an_agent_counts_and_not_that_of_one_below_it() -> None:
+    trace = trace_of("Rome, says a helper")
+    trace.root_reply = "Paris"
+    assert call(verifiers.reward(EXACT), trace) == 1.0
 
 
 def test_tool_calls_are_as_openai_writes_them() -> None:

@@ -59,7 +59,7 @@ class VerifiersReward(SingleReward):
         data = plain(trace.task.data if task is None else getattr(task, "data", task))
         before, sample = divide(trace.messages)
         prompt = data.pop("prompt", None)
-        return self.maker.row(before or prompt, sample, data)
+        return self.maker.row(before or prompt, _answer_of(trace, sample), data)
 
     def row_of_completion(self, prompt: Any, completion: Any, columns: dict[str, Any]) -> dict[str, Any]:
         if isinstance(prompt, (list, tuple)):
@@ -112,6 +112,15 @@ class VerifiersGroupReward(VerifiersReward):
         for state, result in zip(states, results, strict=False):
             self._mark_state(state, result)
         return mean_for_masked(rewards)
+
+
+def _answer_of(trace: Any, last_turn: list[dict[str, Any]]) -> Any:
+    """What the model answered, as verifiers' own judges see it."""
+    reply = getattr(trace, "root_reply", None)
+    if reply is not None and (not last_turn or reply != str(last_turn[0].get("content") or "").strip()):
+        return reply  # of an agent that has others below it: the turns of one of those stand last
+    has_answered = bool(getattr(trace, "assistant_messages", last_turn))
+    return last_turn if has_answered else []  # an assistant's turn of the prompt is no answer
 
 
 def _beside(info: Any, answer: Any) -> dict[str, Any]:

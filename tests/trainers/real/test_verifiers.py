@@ -33,6 +33,10 @@ def test_it_can_be_plugged_in_by_configuration(facts: dict[str, Any]) -> None:
     assert failed["raised"] == "TaskError: ValueError: on purpose"
 
 
+def test_what_is_graded_is_what_verifiers_takes_for_the_answer(facts: dict[str, Any]) -> None:
+    assert facts["answers"] == [[[], ""], ["Paris", "Paris"]]
+
+
 def test_a_row_without_end_and_a_killed_process_fail_alone(facts: dict[str, Any]) -> None:
     paris, endless, killed = facts["bad_luck"]
     assert paris["rewards"] == {"quality": [1.5, 2.0]}

@@ -60,6 +60,25 @@ def scored(task: vf.Task[Capital], answers: list[str]) -> list[Any]:
     return asyncio.run(together())
 
 
+def answers_seen(grader: str) -> list[Any]:
+    """What is graded of traces whose last turn is not the answer, against what verifiers takes for it."""
+    made = verifiers.reward(grader)
+    example = [vf.UserMessage(content="Capital?"), vf.AssistantMessage(content="Rome")]
+    unanswered = [vf.MessageNode(message=example[0]), vf.MessageNode(message=example[1], parent=0)]
+    helped = [
+        vf.MessageNode(message=example[0]),
+        vf.MessageNode(message=vf.AssistantMessage(content="Paris"), parent=0, sampled=True),
+        vf.MessageNode(message=vf.UserMessage(content="Help me.")),
+        vf.MessageNode(message=vf.AssistantMessage(content="I did."), parent=2, sampled=True),
+    ]
+    seen = []
+    for nodes, root_reply in ((unanswered, None), (helped, "Paris")):
+        task, agent = TraceTask(type="Capital", data=DATA), AgentInfo(config=vf.AgentConfig())
+        trace = vf.Trace(task=task, agent=agent, nodes=nodes, root_reply=root_reply)
+        seen.append([made.row_of_trace(None, trace)["sample"], trace.last_reply])
+    return seen
+
+
 def main(folder: Path) -> dict[str, Any]:
     grader = str(written(folder, "{{item.answer}}"))
     (folder / "my_rewards.py").write_text(
@@ -71,6 +90,7 @@ def main(folder: Path) -> dict[str, Any]:
         "method": scored(asked(grader), ["Paris", "Rome", "fail"]),
         "plugged": scored(Bare(DATA, by_import), ["Paris", "fail"]),
         "bad_luck": scored(asked(grader), ["Paris", "loop", "die"]),
+        "answers": answers_seen(grader),
         "many": len({json.dumps(row) for row in scored(asked(grader), ["Paris"] * 256)}),
     }
 
