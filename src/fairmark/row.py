@@ -99,12 +99,15 @@ class Misplaced(dict[str, Any]):
         self.key = key
 
 
+_UNMADE = "could_not_be_made"
+
+
 class UnmadeSample(dict[str, str]):
     """In place of a sample that could not be made. It says why, and is of no shape that could be taken for one, also
     where it is sent on as JSON."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(could_not_be_made=why)
+        super().__init__({_UNMADE: why})
 
 
 def read_sample(value: Any) -> Sample:
@@ -115,8 +118,8 @@ def read_sample(value: Any) -> Sample:
     """
     if isinstance(value, str):
         return Sample(value)
-    if isinstance(value, UnmadeSample):
-        raise GradingFailed(value["could_not_be_made"])
+    if isinstance(value, dict) and len(value) == 1 and _UNMADE in value:
+        raise GradingFailed(str(value[_UNMADE]))
     if hasattr(value, "model_dump"):
         value = value.model_dump()
     if value is None or jsontext.is_missing(value) or value == {}:

@@ -79,7 +79,8 @@ def test_one_row_on_which_the_users_function_fails_fails_alone_and_says_why(func
 
 def test_what_could_not_be_made_is_no_empty_answer_where_it_is_sent_on_as_json() -> None:
     row = json.loads(json.dumps(RowMaker().row("p", None, {})))
-    assert fairmark.grade(EXACT_TEXT, **row).status == "error"
+    result = fairmark.grade(EXACT_TEXT, **row)
+    assert (result.status, result.error) == ("error", "there is no answer: the trainer handed over None.")
 
 
 @pytest.mark.parametrize(
