@@ -68,6 +68,26 @@ def test_a_wrong_grader_is_told_before_the_first_batch() -> None:
         Grade({"type": "string_check"})
 
 
+@pytest.mark.parametrize(
+    ("grader", "why"),
+    [
+        ({"type": "score_model", "name": "j", "model": "unheard-of", "input": [{"role": "user", "content": "?"}]},
+         "unknown model"),
+        ({"type": "custom", "name": "c"}, "scored from elsewhere"),
+    ],
+)  # fmt: skip
+def test_a_grader_that_cannot_grade_here_is_told_before_the_first_batch(grader: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidGrader, match=why):
+        Grade(grader)
+
+
+def test_a_row_without_a_sample_is_no_bad_answer() -> None:
+    graded = Grade(EXACT, sample="said")({"r": ["", "x"], "said": [None, "x"]})
+    assert math.isnan(graded["reward"][0])
+    assert graded["status"] == ["error", "graded"]
+    assert graded["error"][0] == "there is no answer in the column said."
+
+
 def test_what_is_no_batch_is_told() -> None:
     with pytest.raises(InvalidData, match="a batch is a table or columns by name"):
         Grade(EXACT)([{"r": "x"}])

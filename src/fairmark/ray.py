@@ -5,14 +5,17 @@ Nothing here imports Ray before it is used inside it.
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fairmark import frames, jsontext
 from fairmark.cluster import on_ray
 from fairmark.errors import InvalidData
 from fairmark.parse import Grader
-from fairmark.registry.specify import specify
+from fairmark.row import UnmadeSample
 from fairmark.run import grade_many
+from fairmark.trainers.reward import check
+from fairmark.trainers.rivals import refuse_one_by_one
 
 __all__ = ["Grade", "share_limits"]
 
@@ -22,13 +25,18 @@ class Grade:
 
     A row's item is the column `item`, a struct or its JSON text; without such a column, all columns but the sample's
     are its fields. What comes out are the columns that went in, and `reward` (NaN where a row was not graded),
-    `status`, `error` and `reward.PART` for each part of a multi grader.
+    `status`, `error` and `reward.PART` for each part of a multi grader. A row without a sample is not graded: it must
+    not look like a bad answer.
     """
 
-    def __init__(self, grader: Grader, *, sample: str | None = "sample", item: str = "item", prefix: str = "") -> None:
+    def __init__(
+        self, grader: Grader | Path, *, sample: str | None = "sample", item: str = "item", prefix: str = ""
+    ) -> None:
         """`sample`: the column of what the model said; None where the grader needs none. `prefix`: before the names of
-        the columns that are added, where the data has such columns already. Raises InvalidGrader."""
-        self._spec = specify(grader)
+        the columns that are added, where the data has such columns already. Raises InvalidGrader, also for what this
+        machine lacks for the grader."""
+        self._spec = check(grader)
+        refuse_one_by_one(self._spec)
         self._sample = sample
         self._item = item
         self._prefix = prefix
@@ -70,13 +78,16 @@ class Grade:
 
     def _rows(self, columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
         count = len(next(iter(columns.values()), []))
-        samples = [None] * count if self._sample is None else columns[self._sample]
+        samples = [None] * count if self._sample is None else [self._said(sample) for sample in columns[self._sample]]
         if self._item in columns:
             items = [_read(value) for value in columns[self._item]]
         else:
             names = [name for name in columns if name != self._sample]
             items = [{name: columns[name][index] for name in names} for index in range(count)]
         return [{"item": item, "sample": sample} for item, sample in zip(items, samples, strict=True)]
+
+    def _said(self, sample: Any) -> Any:
+        return UnmadeSample(f"there is no answer in the column {self._sample}.") if sample is None else sample
 
 
 def _columns(batch: Any) -> dict[str, list[Any]]:
