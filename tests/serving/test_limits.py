@@ -145,6 +145,10 @@ async def test_rows_and_bytes_are_refused_beyond_what_may_wait_and_be_stored(
     with pytest.raises(ApiError, match="has 8 rows queued; with this run's 3 it would have more than the 10") as error:
         await limiter.check_rows("a", 3)
     assert refusal(error) == (429, "project_rows_queued", "30")
+    assert "x-should-retry" not in error.value.headers
+    with pytest.raises(ApiError, match="Divide the run into smaller ones") as error:
+        await limiter.check_rows("a", 11)  # there is never room for it
+    assert error.value.headers["x-should-retry"] == "false"
     await store.files.create("a", "file-" + "1" * 32, "x", "evals", 900, None)
     await limiter.check_storage("a", 100)
     with pytest.raises(ApiError, match="stores 900 bytes; with these 101 it would store more than the 1,000") as error:

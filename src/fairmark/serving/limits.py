@@ -24,6 +24,8 @@ LOOK_EVERY_S = 1.0
 AGAIN_S = 1
 """When to come again where other requests have to end first."""
 QUEUE_AGAIN_S = 30
+LATER_S = 3600
+"""Where nothing is won by waiting: something has to be done first."""
 KEPT_DAYS = 400
 
 log = logging.getLogger("fairmark.limits")
@@ -160,6 +162,8 @@ class ProjectLimiter:
                 f"The project has {queued:,} rows queued; with this run's {more:,} it would have more than the "
                 f"{most:,} that it may have."
             )
+            if more > most:
+                raise _refuse(project, "rows_queued", f"{message} Divide the run into smaller ones.", LATER_S)
             raise _refuse(project, "rows_queued", message, QUEUE_AGAIN_S)
 
     async def check_storage(self, project: str, more: int) -> None:
@@ -173,7 +177,7 @@ class ProjectLimiter:
                 f"The project stores {stored:,} bytes; with these {more:,} it would store more than the {most:,} that "
                 "it may. Delete files or stored completions."
             )
-            raise _refuse(project, "storage_bytes", message, 3600)
+            raise _refuse(project, "storage_bytes", message, LATER_S)
 
     # For those who look after the server
 
