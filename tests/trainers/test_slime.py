@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairmark.errors import GradingFailed
+from fairmark.errors import GradingFailed, InvalidData
 from fairmark.trainers import slime
 from tests.trainers.test_trl import BOTH, EXACT
 
@@ -41,11 +41,22 @@ def test_a_sample_alone() -> None:
     samples = [sample("Paris"), sample("Rome", fail=True)]
     made = slime.reward(LABELLED)
 
-    async def ask() -> list[float]:
+    async def ask() -> list[Any]:
         return list(await asyncio.gather(*(made(None, one, evaluation=False) for one in samples)))
 
     assert asyncio.run(ask()) == [1.5, 0.0]
     assert [one.remove_sample for one in samples] == [False, True]
+
+
+def test_the_samples_that_one_rollout_was_made_into() -> None:
+    samples = [sample("Paris"), sample("Rome", fail=True), sample("Rome")]
+    assert asyncio.run(slime.reward(LABELLED)(None, samples)) == [1.5, 0.0, 0.4]
+    assert [one.remove_sample for one in samples] == [False, True, False]
+
+
+def test_a_group_function_without_groups_says_what_to_do() -> None:
+    with pytest.raises(InvalidData, match=r"Give it --group-rm, or take slime.reward"):
+        asyncio.run(slime.group(LABELLED)(None, sample("Paris")))
 
 
 def test_a_number_in_its_place_keeps_the_sample() -> None:

@@ -8,21 +8,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fairmark.errors import InvalidData
 from fairmark.parse import Grader
 from fairmark.result import Result
 from fairmark.run import agrade_many
 from fairmark.trainers.reward import ROW_DEADLINE_S, Reward, mean_for_masked
 from fairmark.trainers.single import SingleReward
+from fairmark.work import eventloop
 
 
 class SlimeReward(SingleReward):
-    """One sample a call. A failed one gets 0 and `remove_sample`, which keeps it out of the loss, while slime still
-    counts the 0 in its group's mean: `group` does not have that."""
+    """One sample a call, or the samples that one rollout of a custom generate function was made into. A failed one gets
+    0 and `remove_sample`, which keeps it out of the loss, while slime still counts the 0 in its group's mean: `group`
+    does not have that."""
 
     errors_become = "mask"
     can_mask = True
 
-    async def __call__(self, args: Any, sample: Any, **more: Any) -> float:
+    async def __call__(self, args: Any, sample: Any, **more: Any) -> float | list[float]:
+        if isinstance(sample, (list, tuple)):
+            return await eventloop.together(self._score(one) for one in sample)
+        return await self._score(sample)
+
+    async def _score(self, sample: Any) -> float:
         result = await self.gatherer.agrade(row_of(self, sample))
         value = self.number(result)
         mark(self, sample, result)
@@ -38,6 +46,8 @@ class SlimeGroupReward(Reward):
     deadline_s = ROW_DEADLINE_S
 
     async def __call__(self, args: Any, samples: Sequence[Any], **more: Any) -> list[float]:
+        if not isinstance(samples, (list, tuple)):
+            raise InvalidData("found one sample, not a group. Give it --group-rm, or take slime.reward.")
         rows = self.together([range(len(samples))], [row_of(self, sample) for sample in samples])
         results = await agrade_many(
             self.spec, rows, deadline_s=self.options.deadline_s, judge=self.options.judge
