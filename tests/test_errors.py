@@ -1,10 +1,22 @@
 """Every error has its place in one file, with what the wire needs to know of it."""
 
 import ast
+import pickle
 from pathlib import Path
 
+import pytest
+
 from fairmark import errors
-from fairmark.errors import ERROR_KEYS, ApiError, FairmarkError, GradingFailed, InvalidGrader
+from fairmark.errors import (
+    ERROR_KEYS,
+    ApiError,
+    FairmarkError,
+    GradingFailed,
+    InvalidData,
+    InvalidGrader,
+    Problem,
+    SandboxFailed,
+)
 from fairmark.refusals import refused
 
 SOURCE = Path(errors.__file__).parent
@@ -20,6 +32,21 @@ def test_no_error_of_ours_is_defined_anywhere_else() -> None:
         if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in OURS for base in node.bases)
     ]
     assert elsewhere == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidGrader([Problem("$.type", "unknown"), Problem("$.name", "missing")]),
+        SandboxFailed("timeout", "it took too long"),
+        InvalidData("no JSON", 3),
+        ApiError(429, "not now", code="later", headers={"retry-after": "1"}),
+        GradingFailed("not a number"),
+    ],
+)
+def test_an_error_says_the_same_in_another_process(error: FairmarkError) -> None:
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_every_failure_of_a_row_names_a_flag_of_the_wire() -> None:

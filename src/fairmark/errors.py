@@ -45,6 +45,14 @@ class FairmarkError(Exception):
     param: str | None = None
     """Which part of the request it is about, where that is always the same."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pools of processes and Ray send errors home by pickle, which would call `__init__` with the message alone."""
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[FairmarkError], args: tuple[Any, ...]) -> FairmarkError:
+    return kind.__new__(kind, *args)
+
 
 class Problem(NamedTuple):
     """One thing that is wrong with a grader."""
