@@ -48,6 +48,14 @@ def test_a_batch_is_graded_by_a_server(tmp_path: Path, monkeypatch: pytest.Monke
         aws.handler(TRUE)(EVENT, None)
 
 
+def test_a_turn_before_the_last_is_no_answer() -> None:
+    asked = entry(1)
+    asked["messages"].append({"role": "user", "content": "And of Italy?"})
+    (answer,) = aws.handler(BOTH, item={"answer": "reference_answer"}, max_failed=1.0)([asked])
+    failed = {metric["name"]: metric["value"] for metric in answer["metrics_list"]}["both/failed"]
+    assert (answer["aggregate_reward_score"], failed) == (0.0, 1.0)
+
+
 def test_too_many_failures_stop_the_job() -> None:
     event = [entry(0), entry(1, fail=True), entry(2, fail=True)]
     with pytest.raises(GradingFailed, match=r"2 of 3 rows were not graded, more than max_failed \(0.5\)"):

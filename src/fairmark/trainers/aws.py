@@ -74,6 +74,8 @@ class AwsHandler(Reward):
 
     def _row(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         before, sample = divide(entry["messages"])
+        if len(before) + 1 != len(entry["messages"]):
+            sample = []  # the last turn is not the assistant's: one before it is no answer
         metadata = entry.get("metadata")
         columns = dict(metadata) if isinstance(metadata, Mapping) else {}
         if "reference_answer" in entry:
