@@ -126,6 +126,8 @@ def test_several_share_one_grading_and_one_mask() -> None:
     assert [function(**columns) for function in again] == [[1.0, None], [0.5, None]]
     with pytest.raises(InvalidData, match="found none"):
         trl.rewards([])
+    with pytest.raises(InvalidData, match='2 are named "exact"'):
+        trl.rewards([EXACT, CODE, EXACT])
 
 
 def test_several_grade_a_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,14 @@ trainer = GRPOTrainer(..., reward_funcs=fairmark.trainers.trl.reward("grader.jso
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fairmark import jsontext
 from fairmark.errors import InvalidData
 from fairmark.parse import Grader
 from fairmark.result import Result
@@ -129,7 +131,12 @@ def rewards(graders: Sequence[Grader | Path], **options: Any) -> list[SharedTrlR
     """Several, for `reward_funcs` with `reward_weights`, that share one grading of the rows and one mask."""
     if not graders:
         raise InvalidData("graders: found none. It takes at least one.")
-    batch = SharedBatch([reward(grader, **options) for grader in graders])
+    made = [reward(grader, **options) for grader in graders]
+    for name, count in Counter(one.spec.name for one in made).items():
+        if count > 1:
+            found = f"{count} are named {jsontext.quote(name)}"
+            raise InvalidData(f"graders: {found}. TRL logs rewards by name: give each its own.")
+    batch = SharedBatch(made)
     return [SharedTrlReward(batch, index) for index in range(len(graders))]
 
 
