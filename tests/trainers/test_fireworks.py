@@ -32,6 +32,19 @@ def test_a_row_gets_its_result_and_a_metric_for_each_part() -> None:
     }  # fmt: skip
 
 
+def test_a_part_beyond_1_is_cut_in_its_metric_and_told() -> None:
+    """eval-protocol refuses a metric with such a score, and the row with it."""
+    ten = {"type": "python", "name": "ten", "source": "def grade(sample, item):\n    return 10\n"}
+    below = {"type": "python", "name": "below", "source": "def grade(sample, item):\n    return -0.5\n"}
+    parts = {"type": "multi", "name": "m", "graders": {"a": ten, "b": below}, "calculate_output": "a + b"}
+    result = fireworks.evaluate(parts, row()).evaluation_result
+    assert (result.score, result.is_score_valid) == (9.5, True)
+    told = {name: (metric.score, metric.reason) for name, metric in result.metrics.items()}
+    assert told == {
+        "m/a": (1.0, "10; a metric has 0 to 1"), "m/b": (0.0, "-0.5; a metric has 0 to 1"), "m/failed": (0.0, ""),
+    }  # fmt: skip
+
+
 def test_a_failure_is_not_a_valid_score() -> None:
     result = fireworks.evaluate(TRUE, row(fail=True)).evaluation_result
     assert (result.score, result.is_score_valid) == (0.0, False)

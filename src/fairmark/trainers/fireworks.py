@@ -13,11 +13,15 @@ from fairmark.trainers.single import SingleReward, made_once
 
 @dataclass
 class MetricResult:
-    """As eval-protocol's own."""
+    """As eval-protocol's own, which refuses scores below 0 and above 1; results may have any."""
 
     score: float
     reason: str
     is_score_valid: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.score <= 1:
+            raise ValueError(f"score: {self.score} is not between 0 and 1.")
 
 
 @dataclass
@@ -51,7 +55,11 @@ class FireworksReward(SingleReward):
         why = result.error or result.skipped
         metric = borrowed("eval_protocol.models", "MetricResult", MetricResult)
         metrics = {
-            name: metric(score=value, is_score_valid=result.ok or name.endswith("/failed"), reason=why or "")
+            name: metric(
+                score=min(1.0, max(0.0, value)),
+                is_score_valid=result.ok or name.endswith("/failed"),
+                reason=why or ("" if 0 <= value <= 1 else f"{value:g}; a metric has 0 to 1"),
+            )
             for name, value in self.row_logs(result).items()
         }
         return borrowed("eval_protocol.models", "EvaluateResult", EvaluateResult)(
