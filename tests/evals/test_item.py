@@ -56,6 +56,8 @@ def test_a_row_without_a_readable_sample_shows_none(given: Any) -> None:
     ("given", "shown"),
     [
         ("Paris", {"output": said("Paris")}),
+        ("", {"output": said("")}),
+        ({"output_text": ""}, {"output": said("")}),
         ({"output_text": "", "output_tools": [CALL]}, {"output": said("", tool_calls=[CALL])}),
         ({"output_text": "I look.", "output_tools": [CALL]}, {"output": said("I look.", tool_calls=[CALL])}),
         ({"output_tools": [CALL]}, {"output": said("", tool_calls=[CALL])}),

@@ -237,6 +237,15 @@ async def test_a_run_that_goes_on_and_one_without_rows_cannot_be_graded_again(st
     assert not list(store.row_files.folder.glob("rows-*"))
 
 
+async def test_an_empty_answer_is_still_an_answer_when_it_is_graded_again(store: Store) -> None:
+    given = [{"item": {"n": 1}, "sample": {"output_text": ""}}]
+    first, _ = await worked_off(store, await new_run(store, [SAYS | {"reference": "Paris"}], given))
+    second, (item,) = await again(store, first)
+    assert (second.passed, second.failed, second.errored, second.warnings) == (0, 1, 0, first.warnings)
+    assert [message["content"] for message in item["sample"]["output"]] == [""]
+    assert item["results"][0]["warnings"] == []
+
+
 async def test_a_row_whose_sample_failed_is_an_error_again_and_no_wrong_answer(store: Store, tmp_path: Path) -> None:
     run = await imported(store, tmp_path)
     sample = {"input": [], "output": [], "error": {"code": "x", "message": "away"}}

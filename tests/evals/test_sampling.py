@@ -189,4 +189,4 @@ async def test_tool_calls_reach_graders_and_items() -> None:
 
 
 def test_without_an_answer_there_are_no_messages_of_one() -> None:
-    assert output_messages({}, "") == []
+    assert output_messages({}, None) == []

@@ -56,12 +56,14 @@ def given_sample(sample: Any) -> dict[str, Any]:
     }
 
 
-def _read(value: Any) -> tuple[Mapping[str, Any], str]:
+def _read(value: Any) -> tuple[Mapping[str, Any], str | None]:
     """A sample's members and its text, as graders see them; as much of them as there is where it cannot be read."""
     try:
         sample = read_sample(value)
     except GradingFailed:
-        return (value, "") if isinstance(value, Mapping) else ({}, "")
+        return (value, None) if isinstance(value, Mapping) else ({}, None)
+    if sample.is_absent:
+        return {}, None
     if isinstance(value, str):
         return {}, value
     # Whatever has one of these is a sample as it stands, and nothing in it need be worked out.
@@ -86,7 +88,7 @@ def made_sample(sampled: Sampled, how: Sampling) -> dict[str, Any]:
             }
             for message in sampled.messages
         ],
-        "output": output_messages(sampled.reply, ""),
+        "output": output_messages(sampled.reply, None),
         "finish_reason": _finish_reason(sampled.reply),
         "model": sampled.reply.get("model") or how.model,
         "usage": _usage(sampled.reply.get("usage")),

@@ -118,12 +118,13 @@ def _block(part: Any) -> Any:
             raise GradingFailed(f"a part of a message: expected a string or a block, found {jsontext.describe(part)}.")
 
 
-def output_messages(sample: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
-    """A sample's answer as an output item shows it, with its calls of tools, wherever they stand in the sample."""
+def output_messages(sample: Mapping[str, Any], text: str | None) -> list[dict[str, Any]]:
+    """A sample's answer as an output item shows it, with its calls of tools, wherever they stand in the sample. None is
+    no text; "" is an empty answer."""
     message = first_message(sample)
     tools = sample.get("output_tools")
     calls = message.get("tool_calls") or (tools if isinstance(tools, list) and tools else None)
-    if not message and not text and not calls:
+    if not message and text is None and not calls:
         return []
     content = content_text(message.get("content")) if message else text
     return [
