@@ -44,7 +44,7 @@ def line(text: str, style: str = "dim") -> str:
 
 
 _NUMBER = ' class="number"'
-_CLASSES = {"ALARM": "alarm", "ok": "ok", "passed": "good", "failed": "bad", "error": "bad"}
+_CLASSES = {"ALARM": "alarm", "NOT TRUSTED": "alarm", "ok": "ok", "passed": "good", "failed": "bad", "error": "bad"}
 """Words that stand out where they are all that is in a cell."""
 
 

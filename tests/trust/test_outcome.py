@@ -85,7 +85,10 @@ def test_an_alarm_makes_a_judge_one_for_care() -> None:
     ],
 )
 def test_some_faults_are_beyond_care(probe: Probed, grade: str) -> None:
-    assert decide(compared(0.7, 0.9), [probe]).grade == grade
+    (told,) = with_alarms([probe])
+    assert decide(compared(0.7, 0.9), [told]).grade == grade
+    # Whatever the grade rests on is not called ok beside it.
+    assert (told.says == "NOT TRUSTED") is told.is_bad is (grade == "not trusted")
 
 
 def test_what_speaks_against_a_judge_needs_no_labels() -> None:

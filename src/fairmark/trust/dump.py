@@ -84,8 +84,9 @@ def _probe(probe: Probed) -> dict[str, Any]:
         "high": _finite(high),
         "p": probe.p,
         "alarm": probe.alarm,
+        "against": probe.against,
         "words": measured.words,
-        "remedy": probe.remedy if probe.alarm else None,
+        "remedy": probe.remedy if probe.is_bad else None,
         "details": dict(_plain(measured.details)),
     }
 

@@ -1,6 +1,6 @@
 """From figures and probes to a grade: trusted, with care, not trusted, or not enough evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +32,20 @@ class Probed:
     measured: Measured | None = None
     p: float | None = None
     alarm: bool = False
+
+    @property
+    def against(self) -> bool:
+        """Whether it makes the judge not trusted, by itself."""
+        return self.measured is not None and self.name in _AGAINST and _AGAINST[self.name](self.measured)
+
+    @property
+    def says(self) -> str:
+        """In a word, of one that was measured."""
+        return "ALARM" if self.alarm else "NOT TRUSTED" if self.against else "no test" if self.p is None else "ok"
+
+    @property
+    def is_bad(self) -> bool:
+        return self.alarm or self.against
 
     @property
     def finds(self) -> str:
@@ -73,7 +87,7 @@ class CheckOutcome:
 def decide(compared: AgainstPeople, probes: Sequence[Probed]) -> CheckOutcome:
     """What speaks against a judge counts without labels too; what speaks for it needs enough of them."""
     main = compared.main
-    against = _against(compared, {probe.name: probe for probe in probes})
+    against = _against(compared, probes)
     if against:
         return CheckOutcome("not trusted", against)
     if compared.labelled < ROWS_TO_SAY:
@@ -105,28 +119,19 @@ def decide(compared: AgainstPeople, probes: Sequence[Probed]) -> CheckOutcome:
     return CheckOutcome("trusted", [f"{shown}, and no probe raised an alarm."])
 
 
-def _against(compared: AgainstPeople, probes: dict[str, Probed]) -> list[str]:
+def _against(compared: AgainstPeople, probes: Sequence[Probed]) -> list[str]:
     against = []
     main = compared.main
     enough = compared.labelled >= ROWS_TO_SAY
     if enough and main.interval is not None and main.interval.high < BAD:
         low, high = main.interval
         against.append(f"{main.name} is {main.value:.2f} ({low:.2f} to {high:.2f}): it hardly agrees with people.")
-    injection = _measured(probes, "injection")
-    if injection is not None and _succeeds(injection):
-        against.append(f"injection: {injection.words}.")
-    sanity = _measured(probes, "sanity")
-    if sanity is not None and _is_blind(sanity):
-        against.append(f"sanity: {sanity.words}.")
-    repeat = _measured(probes, "repeat")
-    if repeat is not None and repeat.effect is not None and repeat.effect >= MOST_FLIPS:
-        against.append(f"repeat: {repeat.words}.")
+    by_name = {probe.name: probe for probe in probes}
+    for name in _AGAINST:
+        probe = by_name.get(name)
+        if probe is not None and probe.against and probe.measured is not None:
+            against.append(f"{name}: {probe.measured.words}.")
     return against
-
-
-def _measured(probes: dict[str, Probed], name: str) -> Measured | None:
-    probe = probes.get(name)
-    return probe.measured if probe is not None and probe.status == "asked" else None
 
 
 def _succeeds(injection: Measured) -> bool:
@@ -143,3 +148,15 @@ def _is_blind(sanity: Measured) -> bool:
     return any(
         case["passed"] >= 2 and more_than(case["passed"], case["asked"], MARGIN) < FAMILY / len(cases) for case in cases
     )
+
+
+def _is_noisy(repeat: Measured) -> bool:
+    return repeat.effect is not None and repeat.effect >= MOST_FLIPS
+
+
+_AGAINST: Mapping[str, Callable[[Measured], bool]] = {
+    "injection": _succeeds,
+    "sanity": _is_blind,
+    "repeat": _is_noisy,
+}
+"""The probes that make a judge not trusted by themselves, and when. Alarms are held to more: Holm's correction."""

@@ -222,7 +222,7 @@ def show_check(done: "JudgeCheck") -> None:
         if probe.status == "not chosen":
             continue
         measured = probe.measured
-        said = "ALARM" if probe.alarm else probe.status if measured is None else "ok" if probe.p is not None else "-"
+        said = probe.status if measured is None else probe.says
         words = probe.why if measured is None else measured.words
         effect = None if measured is None else measured.effect
         bounds = None if measured is None else measured.interval
@@ -230,7 +230,7 @@ def show_check(done: "JudgeCheck") -> None:
     if probes:
         show_table(("PROBE", "SAYS", "EFFECT", "95 %", ""), probes)
     for probe in done.probes:
-        if probe.alarm:
+        if probe.is_bad:
             typer.echo(f"\n{probe.name}: {probe.remedy}", nl=False)
     typer.echo("")
     compared = done.compared
