@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from bench.scripted_judges import LABEL_GRADER, SCORE_GRADER, ScriptedJudge, World, clean, loves_bold
 
-from fairmark.trust import plots
+from fairmark.trust import figures, plots
 from fairmark.trust.check import JudgeCheck, check_judge
 
 NAME = "<b>&quot;x"
@@ -72,3 +72,26 @@ def test_the_report_is_json_that_holds_the_figures_of_the_page() -> None:
         "total": 60, "kind": "score", "mode": "score", "compared": 60, "raters": [""], "tied": 0, "ungraded": 0,
         "groups": 60,
     }  # fmt: skip
+
+
+def test_scores_are_drawn_where_people_only_passed_and_failed_answers() -> None:
+    world = World.of_scores(3, 60, labels=False)
+    rows = [
+        {**{name: value for name, value in row.items() if name != "score"}, "rater": rater,
+         "label": "pass" if row["score"] >= 0.5 else "fail"}
+        for row in world.rows
+        for rater in ("kim", "lee")
+    ]  # fmt: skip
+    page = check_judge(SCORE_GRADER, rows, judge=ScriptedJudge(world, clean, 5, 0.02), probes=[]).html()
+    assert "calibration of the judge" in page
+    assert "histogram of the judge" in page
+    assert "people among themselves, Krippendorff" in page
+
+
+def test_a_probe_that_moves_everything_is_drawn_at_the_end_of_its_axis() -> None:
+    whole = {"name": "reference", "effect": 1.0, "low": None, "high": None, "alarm": True, "against": False}
+    half = {"name": "cut", "effect": 0.5, "low": 0.4, "high": 0.6, "alarm": False, "against": False}
+    drawn = figures.probes({"probes": [whole, half]})
+    assert drawn is not None
+    axis = re.findall(r'class="axis"[^>]*>([^<]*)<', drawn.svg)
+    assert (axis[0], axis[-1]) == ("-1", "1")

@@ -32,9 +32,10 @@ def agreement(report: Mapping[str, Any]) -> Figure | None:
 
 
 def scores(report: Mapping[str, Any]) -> Iterator[Figure]:
-    """Of a judge that gives scores: what they mean, and how they are spread."""
+    """Of a judge that gives scores, whatever people gave: what they mean, and how they are spread."""
     points: Sequence[tuple[float, float]] = report["points"]
-    if report["rows"]["mode"] != "score" or not points:
+    mode = report["rows"]["mode"]
+    if not points or (mode != "score" and not (mode == "pass" and len({judge for _, judge in points}) > 2)):
         return
     low, high = report["grader"]["range"]
     line = (report["grader"]["passes_from"] - low) / (high - low)
@@ -51,14 +52,14 @@ def scores(report: Mapping[str, Any]) -> Iterator[Figure]:
 def probes(report: Mapping[str, Any]) -> Figure | None:
     """The shift or rate of each probe; None where none was measured."""
     lines = [
-        Whisker(probe["name"], probe["effect"], probe["low"], probe["high"], "bad" if probe["alarm"] else "",
-                f"{probe['effect']:+.3f}")
+        Whisker(probe["name"], probe["effect"], probe["low"], probe["high"],
+                "bad" if probe["alarm"] or probe.get("against") else "", f"{probe['effect']:+.3f}")
         for probe in report["probes"]
         if probe.get("effect") is not None
     ]  # fmt: skip
     if not lines:
         return None
-    ends = [abs(end) for line in lines for end in (line.low, line.high, line.value) if end is not None and abs(end) < 1]
+    ends = [abs(end) for line in lines for end in (line.low, line.high, line.value) if end is not None]
     reach = min(1.0, max(0.2, *ends))
     caption = (
         "Shifts as shares of the range, rates as shares of rows, with 95 % intervals. The lines at 0.05 are what is "

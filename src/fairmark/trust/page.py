@@ -82,9 +82,11 @@ def _agreement(report: Mapping[str, Any]) -> str:
 
 def _statistics(check: "JudgeCheck") -> str:
     rows = []
-    for statistic in check.compared.statistics:
+    ceiling = check.compared.ceiling
+    for statistic in [*check.compared.statistics, *([ceiling] if ceiling else [])]:
         value = "undefined" if statistic.value is None else f"{statistic.value:.3f}"
-        rows.append((statistic.name, value, _interval(statistic.interval), str(statistic.rows), statistic.why))
+        name = f"people among themselves, {statistic.name}" if statistic is ceiling else statistic.name
+        rows.append((name, value, _interval(statistic.interval), str(statistic.rows), statistic.why))
     return table(("figure", "value", "95 %", "rows", ""), rows, {1, 2, 3})
 
 
@@ -122,10 +124,9 @@ def _probes(probes: Sequence["Probed"]) -> str:
         if measured is None:
             rows.append((probe.name, probe.finds, probe.status, "", "", probe.why))
             continue
-        said = "ALARM" if probe.alarm else "ok" if probe.p is not None else "no test"
         p = "" if probe.p is None else "< 0.001" if probe.p < 0.001 else f"{probe.p:.3f}"
-        words = f"{measured.words}. {probe.remedy}" if probe.alarm else f"{measured.words}."
-        rows.append((probe.name, probe.finds, said, p, str(measured.rows), words))
+        words = f"{measured.words}. {probe.remedy}" if probe.is_bad else f"{measured.words}."
+        rows.append((probe.name, probe.finds, probe.says, p, str(measured.rows), words))
     return table(("probe", "looks for", "says", "p, corrected", "rows", ""), rows, {3, 4})
 
 
