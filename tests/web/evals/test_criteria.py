@@ -28,6 +28,10 @@ def sentence(grader: dict[str, Any]) -> str:
         ({"type": "score_model", "model": "m"}, "The judge ‹m› gives a number from 0 to 1"),
         ({"type": "score_model", "model": "m", "range": [1, 5]}, "The judge ‹m› gives a number from 1 to 5"),
         (
+            {"type": "score_model", "model": "m", "panel": ["n", "o"]},
+            "The panel of ‹m› , ‹n› and ‹o› gives a number from 0 to 1",
+        ),
+        (
             {"type": "label_model", "model": "m", "labels": ["a", "b", "c", "d"], "passing_labels": ["a", "b"]},
             "The judge ‹m› answers ‹a› or ‹b› and not ‹c› or ‹d›",
         ),

@@ -212,6 +212,24 @@ def test_hostile_items_and_answers_are_shown_and_never_run(server: Server, page:
     expect(card).to_contain_text(HOSTILE)
 
 
+def test_text_from_right_to_left_is_shown_so_even_where_it_differs_from_its_start_on(
+    server: Server, page: Page
+) -> None:
+    eval_id = new_eval(server, "rtl")
+    said = [
+        [{"item": {"answer": "\u0645\u0627"}, "sample": {"output_text": f"{word} \u0648\u0645\u0627 Paris"}}]
+        for word in ("\u0646\u0639\u0645", "\u0643\u0644\u0627")
+    ]
+    runs = [new_run(server, eval_id, rows) for rows in said]
+    page.goto(f"/evals/{eval_id}/compare?a={runs[0]}&b={runs[1]}")
+    texts = page.locator(".pair__text, .pair__fields dd")
+    expect(texts).to_have_count(3)
+    assert texts.evaluate_all("all => all.map((each) => getComputedStyle(each).direction)") == ["rtl"] * 3
+    page.goto(f"/evals/{eval_id}/runs/{runs[0]}")
+    sample = page.locator(".rows__sample .rows__clamp")
+    assert sample.evaluate("(each) => getComputedStyle(each).direction") == "rtl"
+
+
 def test_a_long_answer_is_cut_with_the_way_to_all_of_it(server: Server, page: Page) -> None:
     made = new_eval(server, "Long answers")
     item = {"answer": "x", **{f"field {number}": "long " * 500 for number in range(12)}}

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.server.client import EXACT, Server
-from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run
+from tests.web.browser import HOSTILE, WIDTHS, Scheme, Width, check_page, new_eval, new_run
 from tests.web.conftest import Open
 from tests.web.forms import get
 from tests.web.geography import JURY, SAID, Geography, geography
@@ -29,10 +29,11 @@ def result(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
 
-def path_of(server: Server, sample: str, **item: object) -> str:
+def path_of(server: Server, sample: str | None, **item: object) -> str:
     """The page of the only row of a new run."""
     made = new_eval(server, "one row", testing_criteria=[{**EXACT, "reference": "x"}])
-    return f"/evals/{made}/runs/{new_run(server, made, [{'item': item, 'sample': {'output_text': sample}}])}/rows/0"
+    row = {"item": item, "sample": None if sample is None else {"output_text": sample}}
+    return f"/evals/{made}/runs/{new_run(server, made, [row])}/rows/0"
 
 
 def test_the_row_in_every_look(world: Geography, open_window: Open, scheme: Scheme, width: Width) -> None:
@@ -147,6 +148,17 @@ def test_a_panel_is_shown_side_by_side(there: Page, world: Geography) -> None:
         expect(judges.nth(index)).to_contain_text("Question 5: ?")
 
 
+def test_no_judge_of_a_panel_is_out_of_sight(world: Geography, open_window: Open) -> None:
+    eval_id = new_eval(world, "many", testing_criteria=[{**JURY, "n": 2}])
+    run_id = new_run(world, eval_id, [{"item": {"n": 4}}])
+    page = open_window(world, width="phone").page
+    page.goto(f"/evals/{eval_id}/runs/{run_id}/rows/0")
+    judges = result(page, "jury").locator(".panel__judge")
+    expect(judges).to_have_count(4)
+    rights = [judge.bounding_box() for judge in judges.all()]
+    assert all(box is not None and box["x"] + box["width"] <= WIDTHS["phone"] for box in rights), rights
+
+
 def test_who_differed_from_the_panel_is_marked(
     world: Geography, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -242,7 +254,11 @@ def test_values_of_every_kind_are_shown(server: Server, page: Page) -> None:
     for shown in ("empty", "null", "true", "-1.5"):
         expect(item).to_contain_text(shown)
     expect(item.get_by_label("many")).to_contain_text("199")
-    expect(page.get_by_text("This row has no sample.")).to_be_visible()
+    sample = page.get_by_role("region", name="Sample")
+    expect(sample).to_contain_text("Nothing.")
+    expect(sample).not_to_contain_text("no sample")  # an empty answer is one
+    page.goto(path_of(server, None))
+    expect(sample).to_contain_text("This row has no sample.")
 
 
 def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server, page: Page) -> None:

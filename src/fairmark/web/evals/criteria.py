@@ -99,19 +99,16 @@ def checks(grader: dict[str, Any]) -> Iterator[SentencePart]:
             yield _code(metric)
         case {"type": "score_model", "model": model}:
             low, high = grader.get("range") or (0, 1)
-            yield SentencePart("The judge")
-            yield _code(model)
+            yield from _judges(model, grader.get("panel"))
             yield SentencePart(f"gives a number from {low:g} to {high:g}")
         case {"type": "label_model", "model": model, "labels": labels, "passing_labels": passing}:
-            yield SentencePart("The judge")
-            yield _code(model)
+            yield from _judges(model, grader.get("panel"))
             yield SentencePart("answers")
             yield from _listed(passing, "or")
             yield SentencePart("and not")
             yield from _listed([label for label in labels if label not in passing], "or")
         case {"type": "binary_judge", "model": model, "criteria": wanted}:
-            yield SentencePart("The judge")
-            yield _code(model)
+            yield from _judges(model, grader.get("panel"))
             yield SentencePart(f"finds that the reply meets: {jsontext.shorten(str(wanted), 240)}")
         case {"type": "python" | "function" as kind, "source": str() as source}:
             lines = source.strip().count("\n") + 1
@@ -165,6 +162,12 @@ def _listed(texts: list[Any], between: str) -> Iterator[SentencePart]:
         if index:
             yield SentencePart(between if index == len(texts) - 1 else ",")
         yield _code(text)
+
+
+def _judges(model: Any, panel: Any) -> Iterator[SentencePart]:
+    others = panel if isinstance(panel, list) else []
+    yield SentencePart("The panel of" if others else "The judge")
+    yield from _listed([model, *others], "and")
 
 
 def _code(value: Any) -> SentencePart:
