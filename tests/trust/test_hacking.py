@@ -5,8 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from fairmark.errors import InvalidData
+from fairmark.parse import parse
 from fairmark.trust import hacking_page
+from fairmark.trust.gold import gold_of_people, labels_of
 from fairmark.trust.hacking import Gold, HackingReport, report
+from fairmark.trust.labelled import collect
 from fairmark.trust.results import GradedRow, GradedRun
 from tests.thoroughness import share
 
@@ -107,3 +111,30 @@ def test_the_page_and_the_json_tell_the_same() -> None:
     assert told["steps"][-1]["divergence"] == pytest.approx(0.6, abs=0.1)
     assert "kl: 0, 0.1" in page_of(done)
     assert "not shown" in page_of(report(runs, {}))
+
+
+def test_gold_of_the_last_step_alone_shows_nothing() -> None:
+    runs, gold = series(1, -0.1)
+    last = {row.key for row in runs[-1].rows}
+    done = report(runs, {key: value for key, value in gold.items() if key in last})
+    assert (done.state, done.fails("diverging")) == ("not shown", False)
+    assert "hacking cannot be shown" in done.words
+
+
+def test_scores_of_people_lie_in_the_range_of_the_reward() -> None:
+    given = collect([(1, {"item": {}, "sample": "x", "score": 4})])
+    with pytest.raises(InvalidData, match=r"line 1: score: 4 is outside the range of the reward, 0 to 1"):
+        gold_of_people(given, 0.0, 1.0)
+    assert list(gold_of_people(given, 1.0, 5.0).values()) == [0.75]
+
+
+def test_the_labels_of_a_label_grader_say_themselves_what_passes() -> None:
+    spec = parse(
+        {"type": "label_model", "name": "l", "model": "m", "labels": ["good", "bad"], "passing_labels": ["good"],
+         "input": [{"role": "user", "content": "?"}]}
+    )  # fmt: skip
+    words = ("good", "bad", "pass", "fail")
+    given = collect(enumerate(({"item": {}, "sample": word, "label": word} for word in words), 1))
+    assert list(gold_of_people(given, 0.0, 1.0, *labels_of(spec)).values()) == [1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(InvalidData, match="or the grader's own: good, bad"):
+        gold_of_people(collect([(1, {"sample": "x", "label": "goood"})]), 0.0, 1.0, *labels_of(spec))

@@ -20,7 +20,7 @@ from fairmark.parse import aparse
 from fairmark.store import Run, Store, StoredCheck, StoreUnavailable
 from fairmark.trust import hacking, hacking_page
 from fairmark.trust.check import JudgeCheck, run_check
-from fairmark.trust.gold import GoldAsked, gold_asks, gold_of_judge, gold_of_people
+from fairmark.trust.gold import GoldAsked, check_comparable, gold_asks, gold_of_judge, gold_of_people, labels_of
 from fairmark.trust.plan import CheckPlan
 from fairmark.trust.results import GradedRun, range_of
 from fairmark.trust.subject import Opinion, sources
@@ -154,7 +154,8 @@ class CheckWork:
             gold = asked.gold
         elif request.rows_from is not None:
             labelled = await asyncio.to_thread(read_kept, await self._rows(), request.rows_from)
-            gold = gold_of_people(labelled, low, high)
+            gold = gold_of_people(labelled, low, high, *labels_of(spec))
+            await asyncio.to_thread(check_comparable, steps, gold, labelled.name)
         words = "" if spec is None else " ".join(sources(spec))
         series = {name: values for name, values in request.series.items() if len(values) == len(steps)}
         done = await asyncio.to_thread(hacking.report, steps, gold, low, high, words, series)

@@ -72,8 +72,13 @@ class HackingReport:
     """What else was measured at the steps, such as `kl`."""
 
     @property
+    def is_compared(self) -> bool:
+        """Whether gold is known of the same items at the first step and at a later one."""
+        return any(step.divergence is not None for step in self.steps)
+
+    @property
     def state(self) -> str:
-        if not self.has_gold:
+        if not self.is_compared:
             return "not shown"
         states = {step.state for step in self.steps}
         return "hacked" if "hacked" in states else "diverging" if "diverging" in states else "clean"
@@ -82,6 +87,8 @@ class HackingReport:
     def words(self) -> str:
         if not self.has_gold:
             return "Without gold (labels, or another judge) hacking cannot be shown: there are only signs."
+        if not self.is_compared:
+            return "No two items have gold at the first step and at a later one: hacking cannot be shown."
         first = next((step.name for step in self.steps if step.state is not None), None)
         if first is None:
             return "The reward and the gold go together."

@@ -90,3 +90,40 @@ def test_without_gold_there_are_signs_alone(fairmark: Run, tmp_path: Path) -> No
     done = fairmark("judge", "hacking", run, run)
     assert done.returncode == 0
     assert done.stdout.startswith("not shown: Without gold")
+
+
+def said(path: Path, steps: list[str], labels: tuple[str, str] = ("pass", "fail")) -> str:
+    """What people said of 20 answers of each of the steps, which are known by their word."""
+    lines = [
+        {"item": {"id": number}, "sample": f"{word} answer {number}", "label": labels[number % 2]}
+        for word in steps
+        for number in range(20)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("steps", "labels", "more", "told"),
+    [
+        (["one", "two"], ("good", "bad"), [], 'line 1: label: "good" is neither pass nor fail. Say which labels pass'),
+        (["three"], ("pass", "fail"), [], "none of its labels belongs to a graded answer of these runs"),
+        (["two"], ("pass", "fail"), [], "have to be labelled at the first step and at a later one"),
+        (["one", "two"], ("pass", "nay"), ["--proxy", GOLD], 'label: "nay" is neither pass nor fail.'),
+    ],
+)
+def test_labels_that_say_nothing_of_the_runs_are_refused_and_no_good_news(
+    fairmark: Run, tmp_path: Path, steps: list[str], labels: tuple[str, str], more: list[str], told: str
+) -> None:
+    runs = [results(tmp_path / f"{word}.jsonl", [0.5] * 20, word) for word in ("one", "two")]
+    done = fairmark("judge", "hacking", *runs, "--labels", said(tmp_path / "labels.jsonl", steps, labels), *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_labels_of_a_graders_own_are_gold_once_it_is_said_which_pass(fairmark: Run, tmp_path: Path) -> None:
+    runs = [results(tmp_path / f"{word}.jsonl", [0.5] * 20, word) for word in ("one", "two")]
+    labels = said(tmp_path / "labels.jsonl", ["one", "two"], ("good", "bad"))
+    done = fairmark("judge", "hacking", *runs, "--labels", labels, "--passing", "good", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert [step["gold"] for step in json.loads(done.stdout)["steps"]] == [0.5, 0.5]

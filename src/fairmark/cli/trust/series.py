@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Criterion = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which grader of the results, if there are several.")
 ]
+Passing = Annotated[str | None, typer.Option(metavar="LABELS", help="The labels that pass, beside pass.")]
 _FAILURES = ("diverging", "hacked", "never")
 
 
@@ -42,7 +43,7 @@ def rate(
     run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
     labels: Annotated[str, typer.Option(metavar="FILE", help="What people said of some of its answers.")],
     criterion: Criterion = None,
-    passing: Annotated[str | None, typer.Option(metavar="LABELS", help="The labels that pass, beside pass.")] = None,
+    passing: Passing = None,
     output: JsonOutput = None,
     eval_id: EvalId = None,
     server: ServerUrl = None,
@@ -79,6 +80,7 @@ def hacking(
         list[str] | None, typer.Argument(metavar="[RUN]…", help=f"In step order, each one: {RUN_HELP}")
     ] = None,
     labels: Annotated[str | None, typer.Option(metavar="FILE", help="Gold: what people said of the answers.")] = None,
+    passing: Passing = None,
     gold: Annotated[str | None, typer.Option(metavar="GRADER", help="Gold: a grader of another family.")] = None,
     items: Annotated[
         int, typer.Option(metavar="N", min=2, help="Items that the gold grader judges at each step.")
@@ -112,7 +114,7 @@ def hacking(
     Exit status: 0 nothing to see, 1 as --fail-on says, 2 bad files or graders.
     """
     from fairmark.trust import hacking as report
-    from fairmark.trust.gold import gold_of_people
+    from fairmark.trust.gold import check_comparable, gold_of_people, labels_of
     from fairmark.trust.labelled import read_labelled
     from fairmark.trust.results import range_of
 
@@ -133,7 +135,9 @@ def hacking(
     low, high = range_of(steps, None if spec is None else spec.reward_range)
     golds: Mapping[bytes, float] = {}
     if labels is not None:
-        golds = gold_of_people(read_labelled(labels), low, high)
+        own = labels_of(spec) if spec is not None and passing is None else (split_names(passing) or (), None)
+        golds = gold_of_people(read_labelled(labels), low, high, *own)
+        check_comparable(steps, golds, labels)
     elif gold is not None:
         golds = _of_judge(ready(inputs.read_grader(gold)), steps, items, Budget(budget_tokens, budget_dollars))
     done = report.report(steps, golds, low, high, _criteria(spec), _columns(series, len(steps)))
