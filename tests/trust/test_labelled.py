@@ -22,6 +22,14 @@ def test_what_several_people_said_of_one_answer_is_one_row() -> None:
     assert labelled.raters == ["", "kim", "lee", "max"]
 
 
+def test_a_rater_who_says_it_twice_is_one_voice() -> None:
+    lines = [one(label="good", rater="kim"), one(label="bad", rater="lee"), one(label="bad", rater="kim")]
+    (row,) = collect(enumerate(lines, 1)).rows
+    assert [(rating.rater, rating.value) for rating in row.ratings] == [("lee", "bad"), ("kim", "bad")]
+    doubled = collect(enumerate([one(label="good", rater="kim")] * 2, 1))
+    assert not doubled.has_several_raters
+
+
 def test_a_tie_of_votes_is_no_label_and_scores_have_a_mean() -> None:
     tied = collect(enumerate([one(label="good"), one(label="bad")], 1)).rows[0]
     assert (tied.human, tied.is_tied) == (None, True)
@@ -61,6 +69,13 @@ def test_a_mistake_is_told_with_its_line(line: Any, told: str) -> None:
     assert str(error.value).startswith("labels.jsonl, line 7: ")
     assert told in str(error.value)
     assert error.value.row == 7
+
+
+@pytest.mark.parametrize("name", ["answer", "response", "output"])
+def test_an_answer_under_another_name_is_not_taken_for_none(name: str) -> None:
+    with pytest.raises(InvalidData, match=f'line 1: it has no sample, and "{name}"'):
+        collect([(1, {"item": {"q": 1}, name: "x", "score": 1})])
+    assert collect([(1, {"item": {"q": 1}, name: "x", "sample": "", "score": 1})]).rows[0].sample == ""
 
 
 def test_a_file_holds_one_kind_of_value() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from fairmark import jsontext
 from fairmark.data.dataset import DataFile
 from fairmark.errors import InvalidData
+from fairmark.row import SAMPLE_LIKE
 
 ValueKind = Literal["label", "score", "preferred"]
 KINDS: tuple[ValueKind, ...] = ("label", "score", "preferred")
@@ -117,12 +118,15 @@ def collect(lines: Iterable[tuple[int, Any]], name: str = "rows") -> Labelled:
 
 
 def _joined(known: LabelledRow, row: LabelledRow) -> LabelledRow:
+    """What a rater says once more takes the place of what they said before: nobody is two voices."""
+    again = {rating.rater for rating in row.ratings} - {""}
+    kept = tuple(rating for rating in known.ratings if rating.rater not in again)
     return LabelledRow(
         known.number,
         known.item,
         known.sample,
         known.samples,
-        known.ratings + row.ratings,
+        kept + row.ratings,
         known.group,
         known.model or row.model,
         known.weight if row.weight is None else row.weight,
@@ -143,6 +147,9 @@ def _read(number: int, line: Any) -> tuple[LabelledRow, ValueKind | None]:
         item = {}
     if not isinstance(item, Mapping):
         raise ValueError(f"item: expected an object, found {jsontext.describe(item)}.")
+    misplaced = next((name for name in SAMPLE_LIKE if line.get(name) is not None), None)
+    if misplaced is not None and line.get("sample") is None and line.get("samples") is None:
+        raise ValueError(f'it has no sample, and "{misplaced}". A model\'s answer has to stand under "sample".')
     values: list[ValueKind] = [name for name in KINDS if line.get(name) is not None]
     if len(values) > 1:
         raise ValueError(f"it has {' and '.join(values)}. A line holds one of label, score, preferred.")
