@@ -248,6 +248,18 @@ def test_two_tabs_of_one_rater_share_one_batch_and_lose_nothing(server: Server, 
     assert [(label["row"], label["label"]) for label in labels_of(server, path)] == [(row, "fail")]
 
 
+def test_formulas_are_set_for_raters_on_every_row(server: Server, page: Page) -> None:
+    made = new_eval(server, "formulas")
+    given = [{"item": {"answer": "x", "question": f"What is $x^{n}$?"}, "sample": {"output_text": r"$\sqrt{2}$"}}
+             for n in (2, 3)]  # fmt: skip
+    begin(page, f"/evals/{made}/runs/{new_run(server, made, given)}", 2)
+    for _ in given:
+        expect(page.locator("#row .math msqrt")).to_be_visible()
+        expect(page.locator("#row .math msup")).to_be_visible()
+        page.keyboard.press("p")
+    all_sent(page)
+
+
 def test_hostile_texts_stay_texts(server: Server, page: Page) -> None:
     made = new_eval(server, HOSTILE)
     row = {"item": {"answer": "x", "question": HOSTILE, HOSTILE: HOSTILE}, "sample": {"output_text": HOSTILE}}

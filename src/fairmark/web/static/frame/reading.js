@@ -2,11 +2,18 @@
 
 const MOST_FORMULAS = 500;
 
-/** Sets the formulas below an element. The library is asked for only where there are some. */
-async function setFormulas(root) {
+const library = () => import("../vendor/temml.js").catch(() => null);
+
+/** Gets the library while there is a connection, where a piece of a page has formulas. */
+export function prepareFormulas(html) {
+  if (html.includes('class="math')) library();
+}
+
+/** Sets the formulas below an element, as far as the library can be had. It is asked for only where there are some. */
+export async function setFormulas(root) {
   const formulas = [...root.querySelectorAll(".math:not([data-set])")].slice(0, MOST_FORMULAS);
-  if (!formulas.length) return;
-  const { default: temml } = await import("../vendor/temml.js");
+  const temml = formulas.length ? (await library())?.default : null;
+  if (!temml) return;
   for (const formula of formulas) {
     const text = formula.textContent;
     formula.dataset.set = "";

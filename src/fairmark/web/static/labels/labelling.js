@@ -1,6 +1,7 @@
 // One row a screen, by keys: a key says it, keeps it and goes on. Nothing waits for the server.
 
 import { csrfHeaders } from "../frame/fairmark.js";
+import { prepareFormulas, setFormulas } from "../frame/reading.js";
 import { newId, Queue } from "./queue.js";
 
 const RETRY_MS = 2000;
@@ -87,6 +88,7 @@ function showRow() {
   if (piece !== undefined) part("row").innerHTML = piece; // a template's, like the rest of the page
   else part("row").innerHTML = '<p class="muted">This row comes as soon as there is a connection …</p>';
   part("row").dataset.at = at;
+  setFormulas(part("row"));
   closeNote();
   shownAt = performance.now();
   away = 0;
@@ -230,7 +232,10 @@ async function fetchRows() {
       const answer = await fetch(`${batch.parts}?from=${start}`, { signal: AbortSignal.timeout(20000) });
       if (!answer.ok) throw new Error(answer.status);
       const { rows: found, gone } = await answer.json();
-      for (const [number, piece] of Object.entries(found)) pieces.set(Number(number), piece);
+      for (const [number, piece] of Object.entries(found)) {
+        pieces.set(Number(number), piece);
+        prepareFormulas(piece);
+      }
       for (const number of gone) pieces.set(number, '<p class="muted">This row is gone. Skip it.</p>');
       if (Number(part("row").dataset.at) === at && pieces.has(at) && from <= at && at < start + batch.page) showRow();
     } catch {
