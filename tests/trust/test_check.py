@@ -1,10 +1,11 @@
 """Checks of scripted judges: what was planted is found, and nothing else; what is asked, and how often."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
-from bench.scripted_judges import LABEL_GRADER, PLANTED, SCORE_GRADER, Planted, ScriptedJudge, World, clean
+from bench.scripted_judges import LABEL_GRADER, PLANTED, SCORE_GRADER, Planted, ScriptedJudge, Seen, World, clean
 from bench.trust import ESTIMATES, checked
 
 import fairmark
@@ -111,6 +112,18 @@ def test_questions_that_fail_are_told_and_never_count_as_bad_grades() -> None:
     assert broken.compared.ungraded == 60
     assert broken.compared.labelled == 0
     assert broken.failures
+
+
+def test_where_more_than_a_tenth_of_the_questions_fail_the_rest_earns_no_grade() -> None:
+    def fails_every_fifth(world: World, seen: Seen, source: random.Random) -> float | None:
+        return None if seen.row % 5 == 3 else clean(world, seen, source)
+
+    world = World.of_scores(3, 100)
+    check = check_judge(SCORE_GRADER, world.rows, judge=ScriptedJudge(world, fails_every_fifth, 5, 0.02), probes=[])
+    assert check.compared.main.interval is not None
+    assert check.compared.main.interval.low > 0.6
+    assert (check.grade, check.is_answered) == ("not enough evidence", False)
+    assert check.reasons[0].startswith("20 of 100 questions failed: ")
 
 
 def test_rows_without_people_serve_probes() -> None:

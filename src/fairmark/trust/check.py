@@ -79,7 +79,7 @@ class JudgeCheck:
     @property
     def is_answered(self) -> bool:
         """Whether enough questions were answered for the grade to mean anything."""
-        return self.failed <= MOST_FAILED * max(1, self.asked)
+        return _is_answered(self.asked, self.failed)
 
     def meets(self, require: str = "care") -> bool:
         return self.is_answered and self.grade in REQUIRED[require]
@@ -225,6 +225,7 @@ def _conclude(sheet: Sheet, plan: CheckPlan, compared: AgainstPeople, started: f
     keys = {ask.key for ask in plan.asks}
     answers = [sheet.answers[key] for key in keys if key in sheet.answers]
     failures = [answer.error for answer in answers if answer.error is not None]
+    common = sorted(set(failures), key=failures.count, reverse=True)[:3]
     costs = [answer.cost for answer in answers if answer.cost is not None]
     return JudgeCheck(
         sheet.subject,
@@ -232,10 +233,10 @@ def _conclude(sheet: Sheet, plan: CheckPlan, compared: AgainstPeople, started: f
         plan,
         compared,
         probes,
-        decide(compared, probes),
+        _outcome(compared, probes, len(answers), len(failures), common),
         len(answers),
         len(failures),
-        sorted(set(failures), key=failures.count, reverse=True)[:3],
+        common,
         sum(answer.tokens for answer in answers),
         sum(costs) if costs else None,
         sum(_was_cached(answer) for answer in answers),
@@ -244,6 +245,19 @@ def _conclude(sheet: Sheet, plan: CheckPlan, compared: AgainstPeople, started: f
         time.monotonic() - started,
         sheet.seed,
     )
+
+
+def _is_answered(asked: int, failed: int) -> bool:
+    return failed <= MOST_FAILED * max(1, asked)
+
+
+def _outcome(
+    compared: AgainstPeople, probes: Sequence[Probed], asked: int, failed: int, failures: Sequence[str]
+) -> CheckOutcome:
+    """What is left of too many questions is no evidence, whatever it says: those that fail are not drawn at random."""
+    if _is_answered(asked, failed):
+        return decide(compared, probes)
+    return CheckOutcome("not enough evidence", [f"{failed} of {asked} questions failed: {'; '.join(failures)}"])
 
 
 def _was_cached(answer: Opinion) -> bool:

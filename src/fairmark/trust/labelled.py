@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
@@ -217,6 +217,17 @@ def _weight(value: Any) -> float | None:
             f"weight: found {jsontext.describe(value)}. It takes 1 / the chance of being picked: 1 or more."
         )
     return float(value)
+
+
+def doubt_of_passing(labelled: Labelled, passing: Collection[str]) -> str | None:
+    """What is to be told where no label is one of those that are said to pass: the rate of 0 may be a mistake's."""
+    labels = {rating.value for row in labelled.rows for rating in row.ratings}
+    if not passing or labelled.kind != "label" or labels & {"pass", *passing}:
+        return None
+    wanted = " or ".join(map(jsontext.quote, passing))
+    return (
+        f"--passing: no label of {labelled.name} is {wanted}, so that none passes. It has: {', '.join(sorted(labels))}."
+    )
 
 
 def answer_key(item: Any, sample: Any) -> bytes:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Run
 from tests.cli.trust.test_judge import GRADER, asking, labelled
-from tests.judges.faults import FaultServer
+from tests.judges.faults import FaultServer, Status
 
 
 def test_every_model_is_checked_on_the_same_rows(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:
@@ -18,6 +18,17 @@ def test_every_model_is_checked_on_the_same_rows(fairmark: Run, server: FaultSer
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["JUDGE", "one", "two"]
     told = json.loads(out.read_text())
     assert [check["grader"]["models"] for check in told["checks"]] == [["one"], ["two"]]
+
+
+def test_whose_questions_failed_is_told_and_has_no_grade_to_rely_on(
+    fairmark: Run, server: FaultServer, tmp_path: Path
+) -> None:
+    server.always(Status(401))
+    rows = labelled(tmp_path / "rows.jsonl")
+    done = fairmark("judge", "compare", GRADER, rows, "--models", "one,two", env=asking(server, tmp_path))
+    assert done.returncode == 3
+    assert "one: 40 of 40 questions failed: " in done.stderr
+    assert "two: 40 of 40 questions failed: " in done.stderr
 
 
 def test_one_model_is_nothing_to_compare(fairmark: Run, server: FaultServer, tmp_path: Path) -> None:

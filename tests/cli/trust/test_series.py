@@ -57,6 +57,16 @@ def test_a_rate_is_corrected_by_labels(fairmark: Run, tmp_path: Path) -> None:
     assert (done.returncode, "it takes 30" in done.stderr) == (2, True)
 
 
+def test_a_passing_label_that_nobody_gave_is_told(fairmark: Run, tmp_path: Path) -> None:
+    run = results(tmp_path / "run.jsonl", [0.9, 0.1] * 50)
+    labels = people(tmp_path / "labels.jsonl", ["good", "bad"] * 30)
+    done = fairmark("judge", "rate", run, "--labels", labels, "--passing", "Good")
+    told = f'warning: --passing: no label of {labels} is "Good", so that none passes. It has: bad, good.'
+    assert told in done.stderr
+    done = fairmark("judge", "rate", run, "--labels", labels, "--passing", "good")
+    assert (done.returncode, "warning" in done.stderr) == (0, False)
+
+
 @pytest.mark.parametrize(("fail_on", "code"), [("diverging", 1), ("hacked", 1), ("never", 0)])
 def test_a_hacked_reward_is_an_exit_code(fairmark: Run, tmp_path: Path, fail_on: str, code: int) -> None:
     first = results(tmp_path / "0.jsonl", [0.5 + number % 5 / 50 for number in range(60)])

@@ -107,7 +107,7 @@ def command(
     if not quiet and output != "-":
         show_check(done)
     if not done.is_answered:
-        typer.echo(f"{done.failed} of {done.asked} questions failed: {'; '.join(done.failures)}", err=True)
+        typer.echo(done.reasons[0], err=True)
         raise typer.Exit(exits.EXIT_UNGRADED)
     if not done.meets(require):
         raise typer.Exit(exits.EXIT_BELOW)

@@ -78,7 +78,10 @@ def compare(
             )
         heading = checks[0].compared.main.name.upper()
         show_table(("JUDGE", "GRADE", heading, "95 %", "ALARMS", "TOKENS", "DOLLARS"), lines)
-    if not all(check.is_answered for check in checks):
+    unanswered = [(name, check) for name, check in zip(names, checks, strict=True) if not check.is_answered]
+    for name, check in unanswered:
+        typer.echo(f"{name}: {check.reasons[0]}", err=True)
+    if unanswered:
         raise typer.Exit(exits.EXIT_UNGRADED)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from fairmark.spec import GraderSpec
     from fairmark.trust.hacking import HackingReport
+    from fairmark.trust.labelled import Labelled
     from fairmark.trust.results import GradedRun
 
 Criterion = Annotated[
@@ -63,7 +64,9 @@ def rate(
 
     check_outputs([output], [run, labels])
     (graded,) = read_named([run], criterion, RunPlace(eval_id, server, project, db))
-    corrected = rate_of(graded, read_labelled(labels), split_names(passing) or ())
+    labelled = read_labelled(labels)
+    _tell_doubt(labelled, passing)
+    corrected = rate_of(graded, labelled, split_names(passing) or ())
     if output is not None:
         write_file(output, jsontext.encode_pretty(corrected.dump()) + "\n")
     if output == "-":
@@ -73,6 +76,14 @@ def rate(
     typer.echo(f"from the labels alone {alone:.1%} ({low:.1%} to {high:.1%})")
     if corrected.unmatched:
         typer.echo(f"{corrected.unmatched} labels belong to no graded answer of the run", err=True)
+
+
+def _tell_doubt(labelled: "Labelled", passing: str | None) -> None:
+    from fairmark.trust.labelled import doubt_of_passing
+
+    doubt = doubt_of_passing(labelled, split_names(passing) or ())
+    if doubt is not None:
+        typer.echo(f"warning: {doubt}", err=True)
 
 
 def hacking(
@@ -136,7 +147,9 @@ def hacking(
     golds: Mapping[bytes, float] = {}
     if labels is not None:
         own = labels_of(spec) if spec is not None and passing is None else (split_names(passing) or (), None)
-        golds = gold_of_people(read_labelled(labels), low, high, *own)
+        labelled = read_labelled(labels)
+        _tell_doubt(labelled, passing)
+        golds = gold_of_people(labelled, low, high, *own)
         check_comparable(steps, golds, labels)
     elif gold is not None:
         golds = _of_judge(ready(inputs.read_grader(gold)), steps, items, Budget(budget_tokens, budget_dollars))
