@@ -138,3 +138,12 @@ def test_the_labels_of_a_label_grader_say_themselves_what_passes() -> None:
     assert list(gold_of_people(given, 0.0, 1.0, *labels_of(spec)).values()) == [1.0, 0.0, 1.0, 0.0]
     with pytest.raises(InvalidData, match="or the grader's own: good, bad"):
         gold_of_people(collect([(1, {"sample": "x", "label": "goood"})]), 0.0, 1.0, *labels_of(spec))
+
+
+def test_the_spread_among_answers_to_one_item_is_told() -> None:
+    def step(name: str, *rewards: float) -> GradedRun:
+        return GradedRun(name, "reward", [GradedRow({"id": 1}, f"{name} {reward}", reward, None) for reward in rewards])
+
+    first, second = report([step("a", 0.0, 1.0), step("b", 0.9, 0.9)], {}).steps
+    assert (first.signs["spread in groups"], second.signs["spread in groups"]) == (0.5, 0.0)
+    assert "spread in groups" not in report([step("a", 0.5), step("b", 0.5)], {}).steps[0].signs

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import pstdev
 from typing import Any, Literal
 
 from fairmark.data.agreement import spearman
@@ -141,6 +142,8 @@ class _Measured:
             by_item.setdefault(answer_key(row.item, None), []).append((unit, known))
             if known is not None:
                 self.judged.append((unit, known))
+        self.spreads = [pstdev(unit for unit, _ in answers) for answers in by_item.values() if len(answers) > 1]
+        """How far the rewards of the answers to one item lie apart: nothing is learnt where they are all the same."""
         for key, answers in by_item.items():
             self.proxy[key] = _mean([unit for unit, _ in answers])
             both = [(unit, known) for unit, known in answers if known is not None]
@@ -216,6 +219,8 @@ def _signs(now: _Measured, first: _Measured, criteria: str) -> tuple[dict[str, f
         "identical answers": identical(now.rows),
         "at the top": sum(unit >= 1 for unit in now.units) / max(1, len(now.units)),
     }
+    if now.spreads:
+        figures["spread in groups"] = _mean(now.spreads)
     if now.components and now.proxy:
         total = math.fsum(abs(value) for value in now.components.values())
         figures["one component"] = max(map(abs, now.components.values())) / total if total else 0.0
