@@ -1,11 +1,14 @@
 """The table of commands: it lists what its modules say of themselves, and imports no more than is asked for."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fairmark.cli.commands import COMMANDS, load
+from fairmark.cli.shared.exits import EXIT_INTERRUPTED
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -41,3 +44,24 @@ def test_a_mistyped_command_is_told_with_the_likely_one() -> None:
     done = subprocess.run([sys.executable, "-c", code, "grdae"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "grade" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["kinds"], ["eval", "rows.jsonl", "--grader", "exact.json"]])
+def test_a_pipe_that_is_closed_early_stops_the_command_and_is_no_gate_that_failed(
+    words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"item": {}, "sample": "a"}\n')
+    grader = '{"type": "string_check", "operation": "eq", "input": "{{ sample.output_text }}", "reference": "a"}'
+    (tmp_path / "exact.json").write_text(grader)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "fairmark", *words],
+        cwd=tmp_path,
+        env={**os.environ, "FAIRMARK_HOME": str(tmp_path / "home")},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (EXIT_INTERRUPTED, b"")

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from fairmark.cli.commands import CommandTable
+from fairmark.cli.commands import CommandTable, ReaderGone
 from fairmark.cli.shared.exits import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_UNGRADED
 from fairmark.errors import FairmarkError, NotNow
 
@@ -43,8 +43,8 @@ def main() -> None:
         sys.exit(EXIT_UNGRADED if isinstance(error, NotNow) else EXIT_INVALID)
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has gone, as `head` does. Nothing may be written when Python closes stdout.
+    except ReaderGone:
+        # Nothing may be written when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:

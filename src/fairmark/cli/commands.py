@@ -74,6 +74,10 @@ def load(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
+class ReaderGone(Exception):
+    """Whoever read our output has gone, as `head` does."""
+
+
 class CommandTable(TyperGroup):
     """The group of all commands, of which only the one that is asked for is imported."""
 
@@ -86,6 +90,20 @@ class CommandTable(TyperGroup):
         if self._listing or cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         return load(cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Of a pipe that is closed and of a file that ends too early Typer makes status 1, and Rich does of the first:
+        with us that says that a gate failed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
+        except SystemExit as ended:
+            if isinstance(ended.__context__, BrokenPipeError):
+                raise ReaderGone from None
+            raise
+        except EOFError as error:
+            raise RuntimeError(f"EOFError: {error}") from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with self._list():
