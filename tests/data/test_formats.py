@@ -50,6 +50,7 @@ def test_the_same_rows_come_out_of_every_form(tmp_path: Path, name: str, content
         ("a.csv", b"q;expected\na;1\n", {}, "its columns are separated by semicolons. Say so: --separator ';'."),
         ("a.tsv", b"q,expected\na,1\n", {}, "its columns are separated by commas. Say so: --separator ','."),
         ("a.jsonl.gz", gzip.compress(LINES.encode() * 5000, mtime=0)[:-40], {}, "its compression is broken or cut off"),
+        ("a.jsonl.gz", gzip.compress(LINES.encode(), mtime=0)[:20], {}, "its compression is broken or cut off"),
         ("a.jsonl", LINES.encode("latin-1"), {"encoding": "utf-16"}, "it is not utf-16"),
         ("a.jsonl", b"{}", {"encoding": "klingon"}, '--encoding: there is no encoding "klingon".'),
         ("a.parquet", b"PAR1nothing", {}, "Parquet and Arrow files take a package: pip install 'fairmark[data]'."),
@@ -195,6 +196,16 @@ try:
     read("broken.parquet")
 except fairmark.InvalidData as error:
     told["broken"] = str(error)[:16]
+# Two frames, the second cut off where its first line has just been given: no line is broken, and one is missing.
+line, pack = b'{"q": "a", "sample": "1"}\\n', zstandard.ZstdCompressor().compressobj()
+second = pack.compress(line) + pack.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+open("frames.jsonl.zst", "wb").write(zstandard.compress(line) + second + pack.compress(line) + pack.flush())
+told["frames"] = len(read("frames.jsonl.zst"))
+try:
+    open("cut.jsonl.zst", "wb").write(zstandard.compress(line) + second)
+    told["cut"] = read("cut.jsonl.zst")
+except fairmark.InvalidData as error:
+    told["cut"] = str(error)
 print(json.dumps(told))
 """
 
@@ -215,6 +226,8 @@ def test_the_real_packages_give_the_same_rows(tmp_path: Path) -> None:
         assert told[f"graded {name}"] == [[1.0, 0.0], [True, False]], name
         assert told[f"evaluated {name}"] == [2, 4], name
     assert told["broken"] == "broken.parquet: "
+    assert told["frames"] == 3
+    assert told["cut"] == "cut.jsonl.zst: its compression is broken or cut off: it ends within a frame."
     assert told["times"] == {"pandas": 1.0, "polars": 1.0, "datasets": 1.0, "arrow": 1.0}
     timed = {"t": "2026-01-02T03:04:05", "d": 1.5, "l": [1, 2], "sample": "2026-01-02T03:04:05"}
     assert told["as json"] == [timed] * 6

@@ -86,8 +86,8 @@ class DataFile:
                     yield from _value_rows(formats.columnar_rows(self.path, self._note_share), self._split, "row")
                     return
                 stream = formats.unpacked(self.path, self._stream)
-                refuse_format(self.path, stream, told.encoding)
                 try:
+                    refuse_format(self.path, stream, told.encoding)
                     yield from self._lines(stream)
                 except Exception as error:
                     if stream is self._stream or not formats.torn(error):

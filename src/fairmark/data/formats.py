@@ -17,6 +17,7 @@ from fairmark.errors import GradingFailed, InvalidData
 BATCH_ROWS = 4096
 COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 INSTALL = "pip install 'fairmark[data]'"
+_PACKED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,39 @@ def unpacked(path: str, stream: IO[bytes]) -> IO[bytes]:
             import zstandard
         except ImportError:
             raise InvalidData(f"{path}: it is compressed by zstd, which takes a package: {INSTALL}.") from None
-        return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True))
+        return io.BufferedReader(_Unzstd(stream, zstandard.ZstdDecompressor().decompressobj))
     return stream
+
+
+class _Unzstd(io.RawIOBase):
+    """What zstd compressed, frame after frame. The package's own reader takes a file that is cut off for one that ends
+    there: rows would be lost, and nobody told."""
+
+    def __init__(self, stream: IO[bytes], begin_frame: Callable[[], Any]) -> None:
+        self._stream = stream
+        self._begin_frame = begin_frame
+        self._frame: Any = None
+        self._packed = b""
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._plain:
+            packed = self._packed or self._stream.read(_PACKED_BYTES)
+            if not packed and self._frame is None:
+                return 0
+            if not packed:
+                raise EOFError("it ends within a frame")
+            if self._frame is None:
+                self._frame = self._begin_frame()
+            self._plain, self._packed = memoryview(self._frame.decompress(packed)), b""
+            if self._frame.eof:
+                self._packed, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._plain))
+        buffer[:size], self._plain = self._plain[:size], self._plain[size:]
+        return size
 
 
 def torn(error: BaseException) -> bool:
