@@ -50,10 +50,17 @@ def _cells(counts: GraderTally, skipping: bool) -> list[str | Text]:
     ]
 
 
+def many_errors(tally: Tally) -> str | None:
+    """What stands before all figures, where so many rows could not be graded that they say little; None else."""
+    if tally.errored <= MUCH * tally.rows:
+        return None
+    share = f"{tally.errored:,} of {tally.rows:,} rows could not be graded ({tally.errored / tally.rows:.1%})."
+    return f"{share} What follows is of the others alone."
+
+
 def show(tally: Tally, console: Console) -> None:
-    if tally.errored > MUCH * tally.rows:
-        share = f"{tally.errored:,} of {tally.rows:,} rows could not be graded ({tally.errored / tally.rows:.1%})."
-        console.print(Text(f"{share} What follows is of the others alone.\n", style="red"))
+    if many := many_errors(tally):
+        console.print(Text(f"{many}\n", style="red"))
     console.print(table(tally))
     for label, counts in tally.graders.items():
         if counts.reasons:

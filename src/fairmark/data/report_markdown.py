@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fairmark.data import intervals
 from fairmark.data.comparison import Comparison
 from fairmark.data.comparison_forms import as_markdown, markdown_row, markdown_text
-from fairmark.data.report import spent
+from fairmark.data.report import many_errors, spent
 from fairmark.data.tally import GraderTally, Tally
 
 REASONS_TOLD = 5
@@ -24,6 +24,7 @@ def markdown(
     lines = [f"### {sign} {markdown_text(title)}: {word}", ""]
     lines += [f"- {markdown_text(line)}" for line in (*failures, *unknown)]
     lines += [""] if failures or unknown else []
+    lines += [f"**{markdown_text(many)}**", ""] if (many := many_errors(tally)) else []
     lines.append(markdown_row(["grader", "mean", "pass rate", "95 %", "passed", "failed", "errors", "skipped"]))
     lines.append(markdown_row(["---", *["---:"] * 7]))
     lines += [markdown_row([markdown_text(label), *_cells(counts)]) for label, counts in tally.graders.items()]

@@ -1,5 +1,7 @@
 """Whether a build passes: drops that the rows can show, costs, time, and what nobody can tell."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,50 @@ def test_the_summary_is_written_and_added_to_a_workflows(build: Build) -> None:
     assert build.run(5, "--fail-under", "0.9", "--summary", str(own), summary=str(step))[0] == 1
     assert own.read_text().startswith("### ❌ rows: failed\n\n- exact: 0.7500 is below 0.9\n")
     assert step.read_text() == f"before\n{own.read_text()}"
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ('{"item": {"a": "1"}, "response": "1"}', "exact: no row has the sample that it asks for"),
+        ('{"item": {"b": "1"}, "sample": "1"}', "exact: not one row could be graded."),
+    ],
+)
+def test_a_run_that_graded_nothing_has_not_passed(fairmark: Run, tmp_path: Path, row: str, says: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(row)
+    summary = tmp_path / "own.md"
+    asked = ["--fail-under", "0.9", "--summary", str(summary), "-q"]
+    done = fairmark("eval", str(tmp_path / "rows.jsonl"), "--grader", EXACT, *asked)
+    assert done.returncode == 3
+    assert says in done.stderr
+    assert summary.read_text().startswith(f"### ⚠️ rows: could not tell\n\n- {says}")
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "linked.jsonl", "exact.json", "base.jsonl", "out.jsonl"])
+def test_the_summary_is_written_over_nothing_that_is_read_or_written(fairmark: Run, tmp_path: Path, name: str) -> None:
+    base = '{"row": 1, "results": {"exact": {"reward": 1.0, "passed": true, "status": "graded"}}, "item": {"a": "1"}}\n'
+    files = {"rows.jsonl": '{"item": {"a": "1"}, "sample": "1"}\n', "exact.json": EXACT, "base.jsonl": base}
+    for path, content in files.items():
+        (tmp_path / path).write_text(content)
+    (tmp_path / "linked.jsonl").symlink_to("rows.jsonl")
+    told = fairmark(
+        *("eval", "rows.jsonl", "--grader", "exact.json", "-o", "out.jsonl"),
+        *("--fail-on-regression", "base.jsonl", "--summary", name),
+        cwd=tmp_path,
+    )
+    assert told.returncode == 2
+    assert name in told.stderr
+    assert {path: (tmp_path / path).read_text() for path in files} == files
+
+
+def test_a_database_that_is_read_is_never_the_output(fairmark: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as database:
+        database.execute("create table rows as select '1' as a, '1' as sample")
+        database.commit()
+    asked = ["eval", "sqlite:///rows.db", "--sql", "select * from rows", "--grader", EXACT]
+    told = fairmark(*asked, "-o", "rows.db", "--overwrite", cwd=tmp_path)
+    assert told.returncode == 2
+    assert fairmark(*asked, cwd=tmp_path).returncode == 0
 
 
 def spent(cost: float | None) -> Tally:

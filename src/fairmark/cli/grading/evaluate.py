@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -122,7 +123,7 @@ def command(
     machines = read_machines(engine, address, actors, workers)
     budget = _budget(budget_tokens, budget_dollars)
     graders = labelled((text, inputs.read_grader(text)) for text in grader)
-    _check_output(output, data, grader)
+    _check_outputs(output, summary, data.partition(":///")[2] if sql else data, grader, baseline)
     _check_ready(graders)
     carry_out(
         EvalOrder(
@@ -161,10 +162,17 @@ def _budget(tokens: int | None, dollars: float | None) -> Budget | None:
         raise InvalidData(f"--budget-dollars: found {dollars}. It takes a number, 0 or more.") from None
 
 
-def _check_output(output: str | None, data: str, graders: list[str]) -> None:
-    """Raises InvalidData for a results file that is one of those to be read."""
+def _check_outputs(
+    output: str | None, summary: str | None, data: str, graders: list[str], baseline: str | None
+) -> None:
+    """Raises InvalidData for a file that is to be written and is one of those to be read, or is to be written twice."""
+    read = [sys.stdin.fileno() if data == "-" else data, *graders]
     if output not in {None, "-"}:
-        refuse_input(output, [sys.stdin.fileno() if data == "-" else data, *graders])
+        refuse_input(output, read)
+    if summary is not None:
+        refuse_input(summary, read if baseline is None else [*read, baseline])
+        if output not in {None, "-"} and Path(summary).resolve() == Path(output).resolve():
+            raise InvalidData(f"--summary: {summary} is where the results go. Name another file.")
 
 
 def _check_ready(graders: Mapping[str, GraderSpec]) -> None:

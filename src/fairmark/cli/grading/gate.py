@@ -15,6 +15,7 @@ from fairmark.cli.shared import exits
 from fairmark.data import intervals
 from fairmark.data.comparing import SIGNIFICANT, in_words, p_words
 from fairmark.data.comparison import Comparison, Side, compare_sides
+from fairmark.data.outfile import write_whole
 from fairmark.data.report_markdown import markdown
 from fairmark.data.results_side import read_side
 from fairmark.data.tally import Tally
@@ -51,6 +52,9 @@ class BuildGate:
     """Why nobody can tell whether it should."""
 
     def judge(self, tally: Tally, seconds: float, new_rows: int) -> None:
+        self.unknown = _ungraded(tally)
+        if self.unknown:  # no other figure says anything then
+            return
         limits = self.limits
         if limits.fail_under is not None:
             for label, counts in tally.graders.items():
@@ -119,6 +123,17 @@ def prepare(limits: GateLimits, wanted: WhereKept, eval_name: str, graders: Mapp
     return BuildGate(limits, baseline, Side("this run") if baseline is not None else None)
 
 
+def _ungraded(tally: Tally) -> list[str]:
+    """Graders that graded nothing at all, a line each."""
+    lines = []
+    for label, counts in tally.graders.items():
+        if tally.rows and counts.warnings.without_sample == tally.rows:
+            lines.append(f"{label}: no row has the sample that it asks for, so that nothing was graded.")
+        elif tally.rows and counts.graded == 0:
+            lines.append(f"{label}: not one row could be graded.")
+    return lines
+
+
 def _stored(text: str, wanted: WhereKept, eval_name: str, graders: Mapping[str, GraderSpec]) -> Side | None:
     """The run that is meant, of this eval where it is meant by its name. None where there can be none yet: no run of
     the eval, or none of this run's own name."""
@@ -162,8 +177,11 @@ def write_summary(path: str | None, title: str, tally: Tally, seconds: float, ga
     text = f"{markdown(title, tally, seconds, gate.comparison, gate.failures, gate.unknown)}\n".encode()
     for name in dict.fromkeys(name for name in (path, step) if name):
         try:
-            with Path(name).open("ab" if name == step else "wb") as file:
-                file.write(text)
+            if name == step:
+                with Path(name).open("ab") as file:
+                    file.write(text)
+            else:
+                write_whole(name, text)
         except OSError as error:
             if name == path:
                 raise InvalidData.unusable(name, error) from None

@@ -15,7 +15,6 @@ from fairmark.cli.grading import gate as gating
 from fairmark.cli.grading import keeping
 from fairmark.cli.grading.gate import GateLimits
 from fairmark.cli.grading.keeping import Keeping, WhereKept
-from fairmark.cli.shared import exits
 from fairmark.cli.shared.engines import EngineChoice
 from fairmark.cli.shared.progress import RowProgress
 from fairmark.data import report
@@ -83,7 +82,6 @@ def carry_out(order: EvalOrder) -> None:
     _tell_outcome(job, order, seconds, kept)
     gate.judge(job.tally, seconds, job.tally.rows - job.resumed_rows)
     gating.write_summary(order.summary, order.title, job.tally, seconds, gate)
-    _exit_ungraded(job.tally)
     gate.exit()
 
 
@@ -245,14 +243,3 @@ def _summarise(job: EvalJob, output: str | None, seconds: float, kept: Keeping |
     if spent := report.spent(job.tally):
         text += f"\n{spent}"
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _exit_ungraded(tally: Tally) -> None:
-    """Ends the command where a grader graded nothing: no other figure says anything then."""
-    empty = [label for label, counts in tally.graders.items() if counts.warnings.without_sample == tally.rows]
-    if tally.rows and empty:
-        for label in empty:
-            typer.echo(f"{label}: no row has the sample that it asks for, so that nothing was graded.", err=True)
-        raise typer.Exit(exits.EXIT_UNGRADED)
-    if tally.rows and any(counts.graded == 0 for counts in tally.graders.values()):
-        raise typer.Exit(exits.EXIT_UNGRADED)
