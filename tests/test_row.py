@@ -252,3 +252,16 @@ def test_lists_that_were_not_read_are_read_by_whoever_grades() -> None:
     assert row.item == {"in": {"it": LONG_ITEM}}
     plain = Row({"a": "x" * 1_000_000}, read_sample(""))
     assert unread(plain) is plain
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": '{"city":"Paris"}'}},
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "weather", "input": {"city": "Paris"}}]},
+    ],
+)
+def test_calls_of_other_forms_are_tool_calls_too(message: dict[str, Any]) -> None:
+    call = {"type": "function", "function": {"name": "weather", "arguments": '{"city":"Paris"}'}}
+    for sample in (message, [message], {"choices": [{"message": message}]}):
+        assert read_sample(sample).members["output_tools"] == [call]

@@ -70,7 +70,7 @@ class Sample:
             except jsontext.NotJson:
                 pass
         if members.get("output_tools") is None:
-            members["output_tools"] = message.get("tool_calls") or []
+            members["output_tools"] = message.get("tool_calls") or _other_calls(message)
         if not members.get("choices"):
             answer: dict[str, Any] = {"role": "assistant", "content": self.text}
             if members["output_tools"]:
@@ -214,6 +214,21 @@ def content_text(content: Any) -> Any:
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
         return "".join(part for part in parts if isinstance(part, str))
     return content
+
+
+def _other_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tool calls of a message that has no `tool_calls`, as those that have: a `function_call`, or parts of its
+    content that are calls. A model that called something must not look like one that did not."""
+    calls = []
+    if isinstance(message.get("function_call"), Mapping):
+        calls.append({"type": "function", "function": dict(message["function_call"])})
+    content = message.get("content")
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, Mapping) and part.get("type") == "tool_use":
+            named = {"id": part["id"]} if "id" in part else {}
+            function = {"name": part.get("name"), "arguments": jsontext.encode(part.get("input") or {}).decode()}
+            calls.append({**named, "type": "function", "function": function})
+    return calls
 
 
 class Row:

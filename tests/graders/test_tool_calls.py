@@ -64,11 +64,13 @@ def test_the_reward_is_the_share_of_calls_that_are_right(
         PARIS,
         {"type": "function_call", "call_id": "c", "name": "weather", "arguments": json.dumps(PARIS["arguments"])},
         {"type": "tool_use", "name": "weather", "input": PARIS["arguments"]},
+        {"name": "weather", "parameters": PARIS["arguments"]},
     ],
 )
 def test_calls_are_read_as_every_api_writes_them(call: dict[str, Any]) -> None:
     assert graded([call], [PARIS]).reward == 1.0
     assert graded([called(PARIS)], [call]).reward == 1.0
+    assert graded([called(ROME)], [call]).reward == 0.75
 
 
 def test_a_chat_completion_is_looked_into() -> None:
@@ -76,6 +78,11 @@ def test_a_chat_completion_is_looked_into() -> None:
     grader = {"type": "tool_calls", "reference": "{{ item.calls }}"}
     assert fairmark.grade(grader, {"choices": [{"message": message}]}, {"calls": [PARIS]}).reward == 1.0
     assert fairmark.grade(grader, "Just a text.", {"calls": [PARIS]}).reward == 0.0
+
+
+@pytest.mark.parametrize("calls", [[TIME], ["weather"]])
+def test_a_reward_of_zero_has_no_sign(calls: list[Any]) -> None:
+    assert str(graded(calls, [PARIS]).reward) == "0.0"
 
 
 def test_arguments_that_are_no_json_earn_the_name_alone_and_are_told() -> None:
@@ -92,6 +99,7 @@ def test_arguments_that_are_no_json_earn_the_name_alone_and_are_told() -> None:
         (5, "reference: expected a list of calls"),
         ([{"tool": "weather"}], "reference[0]: expected a call with a name"),
         ([{"name": "weather", "arguments": [1]}], "reference[0].arguments: expected an object"),
+        ([{"name": "weather", "argumnets": {"city": "Rome"}}], 'reference[0]: expected arguments under "arguments"'),
         ([TIME] * 201, "found 201 calls"),
     ],
 )

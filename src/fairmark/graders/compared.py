@@ -275,4 +275,5 @@ def _assign(costs: list[list[float]], check_time: Callable[[], None]) -> float:
         while column:
             partner[column] = partner[before[column]]
             column = before[column]
-    return -math.fsum(costs[partner[column] - 1][column - 1] for column in range(1, columns + 1) if partner[column])
+    spent = math.fsum(costs[partner[column] - 1][column - 1] for column in range(1, columns + 1) if partner[column])
+    return 0.0 - spent  # not -spent: nothing is 0, and not -0

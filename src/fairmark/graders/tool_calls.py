@@ -17,6 +17,8 @@ from fairmark.text.template import Template
 
 _SHAPE = 'a list of calls, {"name": "…", "arguments": {…}} each'
 MOST_CALLS = 200
+ARGUMENTS = ("arguments", "args", "input", "parameters")
+"""Where the arguments of a call may stand."""
 
 
 def _share(value: float) -> float:
@@ -124,11 +126,24 @@ def _expected(text: str) -> list[Call]:
         if read is None:
             raise GradingFailed(f"reference[{index}]: expected a call with a name; found {jsontext.describe(call)}.")
         name, arguments = read
+        if arguments is None:
+            _refuse_other_arguments(index, call)
         if arguments is not None and not isinstance(arguments, dict):
             shown = jsontext.describe(arguments)
             raise GradingFailed(f"reference[{index}].arguments: expected an object, found {shown}.")
         calls.append(Call(name, arguments))
     return calls
+
+
+def _refuse_other_arguments(index: int, call: Mapping[str, Any]) -> None:
+    """Arguments under a name that nobody reads would make every call with the right name a right one."""
+    function = call.get("function")
+    fields = function if isinstance(function, Mapping) else call
+    unknown = [key for key, value in fields.items() if isinstance(value, (dict, list)) and key not in ARGUMENTS]
+    if unknown:
+        raise GradingFailed(
+            f'reference[{index}]: expected arguments under "arguments", found {jsontext.quote(unknown[0])}.'
+        )
 
 
 def _answered(text: str, row: Row) -> list[Call]:
@@ -158,10 +173,8 @@ def _call(value: Any) -> tuple[str, Any] | None:
     Arguments are an object, None without any, and whatever else they are where that is no JSON object.
     """
     match value:
-        case {"function": {"name": str() as name, **function}}:
-            arguments = function.get("arguments")
-        case {"name": str() as name}:
-            arguments = next((value[key] for key in ("arguments", "args", "input") if key in value), None)
+        case {"function": {"name": str() as name} as fields} | ({"name": str() as name} as fields):
+            arguments = next((fields[key] for key in ARGUMENTS if key in fields), None)
         case _:
             return None
     if isinstance(arguments, str):
