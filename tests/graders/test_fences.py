@@ -17,6 +17,11 @@ def test_blocks_come_in_their_order_with_their_language() -> None:
     assert blocks("no block at all") == []
 
 
+def test_a_single_block_may_lack_its_end() -> None:
+    assert blocks("So:\n```python\nprint(1)\n") == [Block("python", "print(1)\n")]
+    assert read_json('```json\n{"a": 1}') == {"a": 1}
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

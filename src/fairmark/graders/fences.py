@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 from fairmark import jsontext
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)^[ \t]*\1", re.MULTILINE | re.DOTALL)
+_OPENED = r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n"
+_FENCE = re.compile(rf"{_OPENED}(.*?)^[ \t]*\1", re.MULTILINE | re.DOTALL)
+_UNENDED = re.compile(rf"{_OPENED}(.*)\Z", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -16,8 +18,10 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    """All that end, in their order."""
-    return [Block((match[2].split() or [""])[0].lower(), match[3]) for match in _FENCE.finditer(text)]
+    """All that end, in their order. Where none does, the one that goes on to the end of the text: sampling that stops
+    at a fence leaves the last one out."""
+    found = list(_FENCE.finditer(text)) or list(_UNENDED.finditer(text))
+    return [Block((match[2].split() or [""])[0].lower(), match[3]) for match in found]
 
 
 def read_json(text: str) -> Any:
