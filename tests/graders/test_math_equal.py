@@ -50,6 +50,27 @@ SAME = [
     ("|-3|", "3"),
     (r"\sqrt[3]{27}", "3"),
     ("a_1+b", "b+a_1"),
+    ("x²+1", "x^2+1"),
+    ("2½", "5/2"),
+    ("θ", r"\theta"),
+    ("1.5e3", "1500"),
+    ("1e-3", "0.001"),
+    ("1 000 000", "10^6"),
+    (r"1\,000", "1000"),
+    ("x = 1,000", "1000"),
+    ("x = 2 3/4", "11/4"),
+    (r"x=2\frac{3}{4}", "11/4"),
+    (r"0.1\overline{6}", "1/6"),
+    (r"\sin 30^\circ", "1/2"),
+    (r"\cos(60^\circ)", "1/2"),
+    (r"\lfloor 2.5 \rfloor", "2"),
+    ("5 cm", "5"),
+    ("12 cm^2", "12"),
+    ("6:8", "3:4"),
+    ("3:4:5", "6:8:10"),
+    ("x<5", r"(-\infty,5)"),
+    ("5 > x >= 2", "[2,5)"),
+    (r"x<1 \text{ or } x>2", r"(-\infty,1)\cup(2,\infty)"),
 ]
 DIFFERENT = [
     ("1/3", "0.333"),
@@ -70,6 +91,17 @@ DIFFERENT = [
     ("0.1", "0"),
     ("1+" * 500 + "1", "3"),
     ("__import__('os').system('true')", "0"),
+    ("1 000", "0"),
+    ("2 3", "6"),
+    ("2e-3", "0.002"),  # 2e less 3
+    ("10^{100}", "10^{100}+1"),
+    (r"\cos 60", "1/2"),
+    ("x<5", r"(-\infty,5]"),
+    ("3:4", "4:3"),
+    ("2m", "2"),
+    ("2L", "2"),
+    ("①", "1"),
+    (r"\sum_{k=1}^{10} k", "10"),
 ]
 
 
@@ -78,6 +110,13 @@ OTHERWISE = {
     (r"e^{i\pi}", "-1"),
     ("so it is 42", "42"),  # no formula there
     ("50", r"50\%"),  # 50 % is a half here, and either there
+    # As people write them, and not read there: raised signs, groups of digits, powers of ten, mixed numbers, periods.
+    *(("x²+1", "x^2+1"), ("2½", "5/2"), ("1.5e3", "1500"), ("1e-3", "0.001"), ("x = 2 3/4", "11/4")),
+    *(("1 000 000", "10^6"), (r"1\,000", "1000"), ("x = 1,000", "1000"), ("1 000", "0"), (r"0.1\overline{6}", "1/6")),
+    *((r"\sin 30^\circ", "1/2"), (r"\cos(60^\circ)", "1/2")),  # a degree counts nowhere there
+    *(("12 cm^2", "12"), ("2m", "2"), ("3:4:5", "6:8:10")),  # m is a variable here
+    *(("x<5", r"(-\infty,5)"), ("5 > x >= 2", "[2,5)")),  # the same the other way round is one there
+    (r"x<1 \text{ or } x>2", r"(-\infty,1)\cup(2,\infty)"),
 }
 """Where math-verify says otherwise, and what is meant here."""
 PYTHON = Path(__file__).parents[2] / ".venv-clients" / "mathverify" / "bin" / "python"
@@ -135,7 +174,7 @@ def test_only_decimals_are_compared_with_a_tolerance() -> None:
     assert graded("1/3", "1/4", tolerance=1).reward == 0.0
 
 
-@pytest.mark.parametrize("reference", ["(((", r"\frac{1}{0}", " "])
+@pytest.mark.parametrize("reference", ["(((", r"\frac{1}{0}", " ", r"\sum_{k=1}^{10} k", "2 3"])
 def test_a_reference_that_cannot_be_read_is_an_error(reference: str) -> None:
     result = graded("5", reference)
     assert (result.status, result.reward) == ("error", 0.0)

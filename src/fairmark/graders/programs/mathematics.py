@@ -1,6 +1,7 @@
 """Inside the sandbox: whether two expressions of mathematics, in LaTeX or plain, mean the same. None is executed."""
 
 import re
+import unicodedata
 from itertools import permutations
 from typing import Any
 
@@ -10,6 +11,7 @@ DIGITS = 40
 MOST_CHARS = 2_000
 MOST_POWER = 10_000
 MOST_PARTS = 7
+MOST_EXPONENT = 400
 
 CONSTANTS = {
     "pi": sympy.pi,
@@ -27,6 +29,9 @@ FUNCTIONS = {
     "atan": sympy.atan, "sinh": sympy.sinh, "cosh": sympy.cosh, "tanh": sympy.tanh, "exp": sympy.exp,
     "ln": sympy.log, "log": sympy.log, "abs": sympy.Abs, "sqrt": sympy.sqrt,
 }  # fmt: skip
+ANGLES = ("sin", "cos", "tan", "cot", "sec", "csc")
+OPERATORS = frozenset("sum prod int iint oint lim limsup liminf mod bmod pmod max min sup inf gcd lcm det".split())
+"""Commands that stand for a computation which is not made here: no names of variables."""
 RELATIONS = {
     "=": "=", "<": "<", "\\lt": "<", ">": ">", "\\gt": ">", "\\le": "<=", "\\leq": "<=", "≤": "<=", "<=": "<=",
     "\\ge": ">=", "\\geq": ">=", "≥": ">=", ">=": ">=", "\\neq": "!=", "\\ne": "!=", "≠": "!=", "!=": "!=",
@@ -35,19 +40,29 @@ RELATIONS = {
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 TIMES = ("*", "\\cdot", "\\times", "×", "·")
 WORDS = frozenset("yes no so it is the and or not of to in on at as all any one two six ten if by for was".split())
-CLOSING = {"(": ")", "[": "]", "\\{": "\\}", "|": "|"}
+CLOSING = {"(": ")", "[": "]", "\\{": "\\}", "|": "|", "\\lfloor": "\\rfloor", "\\lceil": "\\rceil"}
+ROUNDED = {"\\lfloor": sympy.floor, "\\lceil": sympy.ceiling}
 
 
 class Unread(Exception):
     """The text is no expression that is understood here."""
 
 
-TOKEN = re.compile(r"\s*(\\[a-zA-Z]+|\\[{}|]|\d+(?:\.\d+)?|\.\d+|\*\*|<=|>=|!=|[A-Za-z]+|\S)")
+class Uncomputed(Unread):
+    """It is an expression, and its value is not known here: no other part of the text stands for it."""
+
+
+# 1.5e3, 2e3 and 1e-9 have a power of ten; 2e-3 is 2e less 3, as a formula has it.
+TOKEN = re.compile(
+    r"\s*(\\[a-zA-Z]+|\\[{}|]|\d+\.\d+[eE][-+]?\d+|\d+[eE]\d+|(?<!\d)1[eE][-+]\d+|\d+(?:\.\d+)?|\.\d+|\*\*|<=|>=|!="
+    r"|[A-Za-z]+|\S)"
+)
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 CLEANED = (
     (r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|limits|mathrm(?=\s*[a-z])|,|;|:|!|quad|qquad)(?![a-zA-Z])", " "),
     (r"\\(?:text|mathrm|textbf|mathbf|mbox|textrm|operatorname)\s*\{\s*(?:and|or)\s*\}", ","),
     (r"(?<=[\d)}])\s*\\(?:text|mathrm|mbox|textrm)\s*\{[^{}]*\}(?:\s*\^\s*\{?\s*-?\d+\s*\}?)?\s*\.?\s*$", ""),
-    (r"\^\s*\{?\s*\\circ\s*\}?|\\degree|°", ""),
+    (r"\^\s*\{?\s*\\circ\s*\}?|\\degree", "°"),
     (r"\\(?:text|mathrm|textbf|mathbf|mbox|textrm|operatorname)\s*\{([^{}]*)\}", r" \1 "),
     (r"\\[dtc]frac", r"\\frac"),
     (r"\\(?=[%$#&_ ])", ""),
@@ -55,7 +70,39 @@ CLEANED = (
     (r"−|–", "-"),
     (r"\$", ""),
     (r"~", " "),
+    (r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+", lambda raised: "^{" + raised[0].translate(RAISED) + "}"),
+    (r"(\d*)\s*([½¼¾⅐-⅞])", lambda mixed: f"({mixed[1] or 0}+{vulgar(mixed[2])})"),
+    (r"(\d{1,40})\.(\d{0,40})\\(?:overline|dot|bar)\s*\{(\d{1,40})\}", lambda parts: repeating(*parts.groups())),
+    (r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])", lambda grouped: grouped[0].replace(" ", "")),
+    # 2 3/4 and 2\frac{3}{4}: a mixed number, where it stands alone or in a list.
+    (
+        r"(^|[=,(])\s*(-?)\s*(\d+)(?:\s*\\frac\s*\{(\d+)\}\s*\{(\d+)\}|\s+(\d+)/(\d+))\s*(?=$|[,)])",
+        lambda mixed: f"{mixed[1]}{mixed[2]}({mixed[3]}+{mixed[4] or mixed[6]}/{mixed[5] or mixed[7]})",
+    ),
 )
+# None of a single letter: 2L and 5g are products.
+UNIT = r"(?:[cmkdn]m|[km]g|m[lL]|ft|lbs?|oz|hrs?|min|sec|mph|mi|yd|[kMG]?Hz|k[JW]|mol|USD|EUR|GBP|m/s|km/h)"
+QUANTITY = re.compile(rf"(-?\d[\d,.]*)\s*{UNIT}(?:\s*(?:\^\s*\{{?\s*[23]\s*\}}?))?")
+RATIO = re.compile(r"\d+(?:\.\d+)?(?:\s*:\s*\d+(?:\.\d+)?)+")
+LETTERS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega"
+GREEK = {
+    unicodedata.lookup(f"GREEK {size} LETTER {name.replace('lambda', 'lamda').upper()}"): spelled
+    for name in LETTERS.split()
+    for size, spelled in (("SMALL", name), ("CAPITAL", name.capitalize()))
+}
+
+
+def vulgar(sign: str) -> str:
+    """½ as 1/2."""
+    return unicodedata.normalize("NFKC", sign).replace("⁄", "/")
+
+
+def repeating(whole: str, fixed: str, period: str) -> str:
+    r"""1.\overline{3} as a fraction."""
+    above = int(whole + fixed + period) - int(whole + fixed)
+    return f"({above}/{10 ** len(fixed) * (10 ** len(period) - 1)})"
+
+
 MATRIX = re.compile(r"\\begin\{([a-zA-Z]*matrix|array)\}(?:\{[^}]*\})?(.*?)\\end\{\1\}", re.DOTALL)
 
 
@@ -63,7 +110,13 @@ def cleaned(text: str) -> str:
     for pattern, plain in CLEANED:
         text = re.sub(pattern, plain, text)
     text = text.strip().rstrip(".,;").strip()
-    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?%?", text):
+    if quantity := QUANTITY.fullmatch(text):
+        text = quantity[1].rstrip(".,")
+    if RATIO.fullmatch(text):
+        first, *others = (part.strip() for part in text.split(":"))
+        parts = ",".join(f"{first}/{other}" for other in others)
+        text = parts if len(others) == 1 else f"({parts})"
+    if re.fullmatch(r"(?:[a-zA-Z]\s*=\s*)?-?\d{1,3}(,\d{3})+(\.\d+)?%?", text):
         text = text.replace(",", "")
     return text
 
@@ -76,6 +129,8 @@ class Reader:
         self.at = 0
         self.is_decimal = any("." in token and token != "." for token in self.tokens)
         self.depth = 0
+        self.angles = 0
+        """How many functions of angles are around: a degree counts there."""
 
     @property
     def next(self) -> str:
@@ -133,6 +188,8 @@ class Reader:
                 self.take()
                 value = quotient(number(value), number(self.signed()))
             elif self.begins_factor():
+                if self.next[0].isdecimal() and self.tokens[self.at - 1][0].isdecimal():
+                    raise Unread("two numbers side by side")
                 value = number(value) * number(self.power())
             else:
                 return value
@@ -140,6 +197,8 @@ class Reader:
     def begins_factor(self) -> bool:
         token = self.next
         if not token or token in RELATIONS or token in TIMES or token in ("or", "and", "\\cup", "\\pm", "\\div", "\\}"):
+            return False
+        if token in ("\\rfloor", "\\rceil"):
             return False
         return token[0].isalnum() or token[0] in "\\({π∞." or token == "√"
 
@@ -156,7 +215,7 @@ class Reader:
 
     def power(self) -> Any:
         value = self.atom()
-        while self.next in ("^", "**", "!", "%", "_"):
+        while self.next in ("^", "**", "!", "%", "_", "°"):
             sign = self.take()
             if sign in ("^", "**"):
                 value = raised(number(value), number(self.argument()))
@@ -166,6 +225,8 @@ class Reader:
                 value = sympy.factorial(value)
             elif sign == "%":
                 value = number(value) / 100
+            elif sign == "°":
+                value = number(value) * sympy.pi / 180 if self.angles else value
             else:
                 name = "".join(str(self.argument()).split())
                 value = sympy.Symbol(f"{value}_{name}")
@@ -188,15 +249,15 @@ class Reader:
 
     def atom(self) -> Any:
         token = self.take()
-        if token[0].isdigit() or (token[0] == "." and len(token) > 1):
-            return sympy.Rational(token)
+        if token[0].isdecimal() or (token[0] == "." and len(token) > 1):
+            return literal(token)
         if token == "{":
             value = self.listed()
             self.take("}")
             return value
         if token in CLOSING:
             return self.bracket(token)
-        name = token.lstrip("\\")
+        name = GREEK.get(token, token.lstrip("\\"))
         if token == "√":
             name = "sqrt"
         if name in CONSTANTS:
@@ -211,7 +272,9 @@ class Reader:
             return self.function(name)
         if name in ("emptyset", "varnothing", "∅"):
             return ("\\{", [])
-        if token.startswith("\\") and len(name) > 1:
+        if token.startswith("\\") and name in OPERATORS:
+            raise Uncomputed(f"{token} is not computed here")
+        if (token.startswith("\\") or token in GREEK) and len(name) > 1:
             return sympy.Symbol(name)
         if token.isalpha():
             if len(token) > 3 or token.lower() in WORDS:
@@ -232,6 +295,10 @@ class Reader:
             if closing != "|":
                 raise Unread("expected |")
             return sympy.Abs(number(value))
+        if opening in ROUNDED:
+            if closing != CLOSING[opening]:
+                raise Unread(f"expected {CLOSING[opening]}")
+            return ROUNDED[opening](number(value))
         is_list = isinstance(value, tuple) and value[0] == "list"
         if opening == "\\{":
             if closing != "\\}":
@@ -260,16 +327,26 @@ class Reader:
                 base = number(self.argument())
             else:
                 exponent = number(self.argument())
+        self.angles += name in ANGLES
         if self.next in ("(", "{"):
             argument = number(self.atom())
         else:
             argument = number(self.signed())
             while self.next and self.begins_factor() and self.next.lstrip("\\") not in FUNCTIONS:
                 argument *= number(self.power())
+        self.angles -= name in ANGLES
         value = sympy.log(argument, base) if base is not None and name == "log" else FUNCTIONS[name](argument)
         if exponent == -1 and name in ("sin", "cos", "tan"):
             return FUNCTIONS[f"arc{name}"](argument)
         return value if exponent is None else raised(value, exponent)
+
+
+def literal(token: str) -> Any:
+    """A number as it is written."""
+    _, _, exponent = token.lower().partition("e")
+    if abs(int(exponent or 0)) > MOST_EXPONENT:
+        raise Unread("a power that is too large")
+    return sympy.Rational(token)
 
 
 def number(value: Any) -> Any:
@@ -303,10 +380,6 @@ def read(text: str) -> tuple[Any, bool]:
         cells = [[read(cell) for cell in row.split("&")] for row in rows]
         parts = [("()", [value for value, _ in row]) for row in cells]
         return ("matrix", parts), any(decimal for row in cells for _, decimal in row)
-    mixed = re.fullmatch(r"(-?)\s*(\d+)\s*(?:\\[dtc]?frac\s*\{?(\d+)\}?\s*\{?(\d+)\}?|\s(\d+)/(\d+))", text.strip(" $"))
-    if mixed and int(mixed[4] or mixed[6]):
-        value = int(mixed[2]) + sympy.Rational(int(mixed[3] or mixed[5]), int(mixed[4] or mixed[6]))
-        return (-value if mixed[1] else value), False
     reader = Reader(cleaned(text))
     if not reader.tokens:
         raise Unread("it is empty")
@@ -315,6 +388,7 @@ def read(text: str) -> tuple[Any, bool]:
 
 def same(first: Any, second: Any, tolerance: float) -> bool:
     first, second = assigned(first, second), assigned(second, first)
+    first, second = as_interval(first, second), as_interval(second, first)
     if isinstance(first, tuple) != isinstance(second, tuple):
         return False
     if not isinstance(first, tuple):
@@ -360,6 +434,27 @@ def assigned(value: Any, other: Any) -> Any:
     return value
 
 
+def as_interval(value: Any, other: Any) -> Any:
+    """Of `2 < x <= 5` the interval, where the other side gives one."""
+    if not (isinstance(value, tuple) and value[0] == "relation"):
+        return value
+    if not (isinstance(other, tuple) and other[0] in ("()", "(]", "[)", "[]") and len(other[1]) == 2):
+        return value
+    _, signs, sides = value
+    if all(sign in (">", ">=") for sign in signs):
+        signs, sides = [FLIPPED[sign] for sign in reversed(signs)], sides[::-1]
+    if any(sign not in ("<", "<=") for sign in signs) or any(isinstance(side, tuple) for side in sides):
+        return value
+    match [isinstance(side, sympy.Symbol) for side in sides]:
+        case [True, False]:
+            return ("(]" if signs[0] == "<=" else "()", [-sympy.oo, sides[1]])
+        case [False, True]:
+            return ("[)" if signs[0] == "<=" else "()", [sides[0], sympy.oo])
+        case [False, True, False]:
+            return (("[" if signs[0] == "<=" else "(") + ("]" if signs[1] == "<=" else ")"), [sides[0], sides[2]])
+    return value
+
+
 def same_relation(first: Any, second: Any, tolerance: float) -> bool:
     _, signs, sides = first
     _, others, their = second
@@ -402,6 +497,8 @@ def same_number(first: Any, second: Any, tolerance: float) -> bool:
 
 def near(first: Any, second: Any, tolerance: float) -> bool | None:
     """None where one of them has no value."""
+    if first.is_Rational and second.is_Rational and not tolerance:
+        return bool(first == second)
     one, two = sympy.N(first, DIGITS), sympy.N(second, DIGITS)
     if not (one.is_number and two.is_number and one.is_finite and two.is_finite):
         return None if (one.has(sympy.nan, sympy.zoo) or two.has(sympy.nan, sympy.zoo)) else False
@@ -462,9 +559,11 @@ def grade(answer: Any, item: Any) -> float:
     for place in candidates(answer):
         try:
             answered, has_decimal = read(place)
+        except Uncomputed:
+            break
         except Unread:
             continue
         print(f"read: {str(answered)[:200]} and {str(expected)[:200]}")
         return float(same(expected, answered, tolerance if decimal or has_decimal else 0.0))
-    print("there is no expression in the input")
+    print("there is no expression in the input that can be read")
     return 0.0
