@@ -29,6 +29,10 @@ def graded(text: str, reference: Any, **more: Any) -> fairmark.Result:
         (r"$6.02 \times 10^{23}$", "6.02e23"),
         ("3.0×10⁸", 300000000),
         ("10^6", 1000000),
+        ("10⁶", 1000000),
+        ("10⁻³", "0.001"),
+        (r"3 \times 10⁸", "3e8"),
+        ("5 m²", 5),
         ("-½", "-0.5"),
         ("−½", "-1/2"),
         ("3½", 3.5),
@@ -71,7 +75,22 @@ def test_numbers_are_read_as_people_write_them(text: str, number: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "five", "H2O", "3.14.15", "2024/05/01", "1,2,3", "1/0", "2^10", "inf", "nan", "-Infinity", "1e999", "12,34"],
+    [
+        "",
+        "five",
+        "H2O",
+        "3.14.15",
+        "2024/05/01",
+        "1,2,3",
+        "1/0",
+        "2^10",
+        "2⁸",
+        "inf",
+        "nan",
+        "-Infinity",
+        "1e999",
+        "12,34",
+    ],
 )
 def test_an_input_without_a_number_is_a_wrong_answer_and_says_so(text: str) -> None:
     result = graded(text, 5)

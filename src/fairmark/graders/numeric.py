@@ -129,12 +129,12 @@ _REPLACED = (
     (re.compile(r"[\u00a0\u2007\u2009\u202f]"), " "),
 )
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_RAISED_POWER = re.compile(r"(?:×|·|\*)\s*10([⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+_RAISED_POWER = re.compile(r"(?:(?P<times>×|·|\*|\\times|\\cdot)\s*|(?<![\w.,]))10(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 
 def _plain(text: str) -> str:
     """The text with LaTeX and typographic signs as plain ones: 1/2 for a fraction, e for a power of ten."""
-    text = _RAISED_POWER.sub(lambda power: "e" + power[1].translate(_RAISED), text)
+    text = _RAISED_POWER.sub(lambda found: ("e" if found["times"] else "1e") + found["power"].translate(_RAISED), text)
     if "\\" in text:
         text = _TEX_WORDS.sub(r" \1 ", text)
         text = _FRAC.sub(lambda frac: f" {frac[1] or frac[2]}/{frac[3] or frac[4]} ", text)
@@ -157,7 +157,7 @@ def _grammar(decimal_comma: bool) -> re.Pattern[str]:
         rf"|(?P<ones>\d+)\s+(?P<small>\d+)\s*/\s*(?P<large>\d+)(?![\d/])"
         rf"|(?P<above>{single})\s*/\s*(?P<minus>-)?(?P<below>{single})(?![\d/]|\s*/\s*\d)"
         rf"|(?P<number>{single})(?!\s*/\s*\d))"
-        rf"(?![{point}{comma}]?\d|\s?\^)(?P<percent>\s*%)?"
+        rf"(?![{point}{comma}]?\d|\s?\^|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹])(?P<percent>\s*%)?"
     )
 
 
