@@ -1,7 +1,10 @@
 """Frames: what is none, and results as records. With the real packages: tests/data/test_formats.py."""
 
+import asyncio
 import datetime
+import re
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,6 +18,18 @@ GRADER = {"type": "numeric", "input": "{{ sample.output_text }}", "reference": "
 @pytest.mark.parametrize("data", [[], [{"a": 1}], iter([]), "rows.jsonl", None, {"columns": 1}])
 def test_what_is_no_frame_is_left_alone(data: object) -> None:
     assert frames.rows_of(data) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [("rows.jsonl", 'found a string ("rows.jsonl")'), ({"item": {"n": 1}, "sample": "1"}, "found one object")],
+)
+def test_a_text_or_a_single_object_holds_no_rows(rows: Any, found: str) -> None:
+    for grade in (fairmark.grade_many, fairmark.grade_stream):
+        with pytest.raises(fairmark.InvalidData, match=re.escape(found)):
+            grade(GRADER, rows)
+    with pytest.raises(fairmark.InvalidData, match=re.escape(found)):
+        asyncio.run(fairmark.agrade_many(GRADER, rows))
 
 
 def test_results_are_a_list_and_records_that_tell_failures_from_zeros() -> None:

@@ -1,6 +1,6 @@
 """Rows out of data frames, and results as data frames. Their packages are never imported for the former."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fairmark import jsontext
@@ -9,9 +9,22 @@ from fairmark.errors import InvalidData
 CHUNK_ROWS = 4096
 
 
+def rows_in(data: Any) -> Any:
+    """The rows of a frame; what is none as it is. Raises InvalidData for a text or a single object too: its letters or
+    its keys are no rows, and each of them would be one that cannot be read."""
+    if isinstance(data, (str, bytes)):
+        advice = "fairmark.evaluate(data=…) and the command fairmark eval read files."
+        raise InvalidData(f"rows: expected a list of rows or a data frame, found {jsontext.describe(data)}. {advice}")
+    if isinstance(data, Mapping) and not type(data).__module__.startswith("datasets"):
+        advice = "Put it into a list, or call grade(grader, sample, item)."
+        raise InvalidData(f"rows: expected a list of rows or a data frame, found one object. {advice}")
+    rows = rows_of(data)
+    return data if rows is None else rows
+
+
 def rows_of(data: Any) -> Iterator[dict[str, Any]] | None:
     """The rows of a frame of pandas or polars, of a table of pyarrow or a data set of Hugging Face; None for what is
-    none of them. Raises InvalidData for several data sets in one.
+    none of them. Raises InvalidData for several data sets in one, and for two columns of one name.
 
     Their values are as JSON has them: `as_json`.
     """
@@ -20,9 +33,11 @@ def rows_of(data: Any) -> Iterator[dict[str, Any]] | None:
         frame = data.collect() if hasattr(data, "collect") else data
         return _plain_rows(frame.iter_rows(named=True)) if hasattr(frame, "iter_rows") else None
     if module == "pandas" and hasattr(data, "columns"):
+        _refuse_repeated(data.columns)
         parts = (data.iloc[start : start + CHUNK_ROWS] for start in range(0, len(data), CHUNK_ROWS))
         return _plain_rows(row for part in parts for row in part.to_dict("records"))
     if module == "pyarrow" and hasattr(data, "to_batches"):
+        _refuse_repeated(data.schema.names)
         batches = data.to_batches(max_chunksize=CHUNK_ROWS)
         return _plain_rows(row for batch in batches for row in batch.to_pylist())
     if module == "datasets" and isinstance(data, dict):
@@ -33,6 +48,15 @@ def rows_of(data: Any) -> Iterator[dict[str, Any]] | None:
     if module == "datasets" and hasattr(data, "features"):
         return _plain_rows(data)
     return None
+
+
+def _refuse_repeated(names: Iterable[Any]) -> None:
+    """Of two columns of one name only one would be in a row."""
+    seen: set[str] = set()
+    for name in map(str, names):
+        if name in seen:
+            raise InvalidData(f"data: two of its columns are called {jsontext.quote(name)}. Rename one of them.")
+        seen.add(name)
 
 
 def _plain_rows(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

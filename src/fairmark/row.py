@@ -122,7 +122,7 @@ def read_sample(value: Any) -> Sample:
         raise GradingFailed(str(value[_UNMADE]))
     if hasattr(value, "model_dump"):
         value = value.model_dump()
-    if value is None or jsontext.is_missing(value) or value == {}:
+    if value is None or jsontext.is_missing(value) or (isinstance(value, Mapping) and not value):
         return AbsentSample("", value if isinstance(value, Misplaced) else None)
     value = shape_sample(value)
     text = value.get("output_text")

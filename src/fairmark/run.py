@@ -134,7 +134,7 @@ def grade_stream(
     """`grade_many` as a generator: takes rows as it goes, gives results in their order, holds only a few of both."""
     elsewhere = machines(engine, address, actors, judge, workers)
     spec = specify(grader)
-    rows = frames.rows_of(rows) or rows
+    rows = frames.rows_in(rows)
     deadline = read_deadline(deadline_s)
     if elsewhere is not None:
         return _stream_waiting(spec, rows, replace(shared_context(judge, budget), elsewhere=elsewhere), deadline)
@@ -240,7 +240,7 @@ async def agrade_stream(
     """
     elsewhere = machines(engine, address, actors, judge)
     spec = await aspecify(grader)
-    rows = frames.rows_of(rows) or rows
+    rows = frames.rows_in(rows)
     ctx = replace(shared_context(judge, budget), elsewhere=elsewhere)
     graded = graded_chunks(spec, rows, ctx, read_deadline(deadline_s))
     try:

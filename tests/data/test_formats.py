@@ -191,6 +191,14 @@ try:
     fairmark.evaluate(data=datasets.DatasetDict(train=frames["datasets"]), evaluators={"n": len})
 except fairmark.EvaluationFailed as error:
     told["splits"] = str(error)
+named = [pandas.DataFrame([["1", "2"]], columns=["n", "n"]), pyarrow.table([["1"], ["2"]], names=["n", "n"])]
+told["named twice"] = []
+for frame in named:
+    try:
+        fairmark.grade_many(grader, frame)
+    except fairmark.InvalidData as error:
+        told["named twice"].append(str(error))
+told["a frame as a sample"] = fairmark.grade(grader, frames["pandas"], {"n": 1}).error
 try:
     open("broken.parquet", "wb").write(b"PAR1 and nothing")
     read("broken.parquet")
@@ -227,6 +235,8 @@ def test_the_real_packages_give_the_same_rows(tmp_path: Path) -> None:
         assert told[f"evaluated {name}"] == [2, 4], name
     assert told["broken"] == "broken.parquet: "
     assert told["frames"] == 3
+    assert told["named twice"] == ['data: two of its columns are called "n". Rename one of them.'] * 2
+    assert told["a frame as a sample"].startswith("sample: expected a string or an object, found ")
     assert told["cut"] == "cut.jsonl.zst: its compression is broken or cut off: it ends within a frame."
     assert told["times"] == {"pandas": 1.0, "polars": 1.0, "datasets": 1.0, "arrow": 1.0}
     timed = {"t": "2026-01-02T03:04:05", "d": 1.5, "l": [1, 2], "sample": "2026-01-02T03:04:05"}
