@@ -51,6 +51,12 @@ def test_the_same_rows_come_out_of_every_form(tmp_path: Path, name: str, content
         ("a.tsv", b"q,expected\na,1\n", {}, "its columns are separated by commas. Say so: --separator ','."),
         ("a.jsonl.gz", gzip.compress(LINES.encode() * 5000, mtime=0)[:-40], {}, "its compression is broken or cut off"),
         ("a.jsonl.gz", gzip.compress(LINES.encode(), mtime=0)[:20], {}, "its compression is broken or cut off"),
+        (
+            "rows.db",
+            b"SQLite format 3\0",
+            {},
+            "it is a SQLite database. Rows come as JSONL",
+        ),
         ("a.jsonl", LINES.encode("latin-1"), {"encoding": "utf-16"}, "it is not utf-16"),
         ("a.jsonl", b"{}", {"encoding": "klingon"}, '--encoding: there is no encoding "klingon".'),
         ("a.parquet", b"PAR1nothing", {}, "Parquet and Arrow files take a package: pip install 'fairmark[data]'."),
@@ -135,6 +141,8 @@ def test_rows_come_out_of_a_query(tmp_path: Path) -> None:
         items(f"sqlite:///{tmp_path}/other.db", sql="select 1")
     with pytest.raises(InvalidData, match=r'--sql: found "rows.db"\. DATA is then a URL: sqlite:///rows.db'):
         items("rows.db", sql="select 1")
+    with pytest.raises(InvalidData, match="a database takes the query of its rows: --sql 'select …'"):
+        items(url)
     with pytest.raises(InvalidData, match='the column "b" holds bytes'):
         items(url, sql="select x'00' as b")
 
@@ -193,6 +201,11 @@ except fairmark.EvaluationFailed as error:
     told["splits"] = str(error)
 named = [pandas.DataFrame([["1", "2"]], columns=["n", "n"]), pyarrow.table([["1"], ["2"]], names=["n", "n"])]
 told["named twice"] = []
+parquet.write_table(named[1], "named_twice.parquet")
+try:
+    read("named_twice.parquet")
+except fairmark.InvalidData as error:
+    told["named twice in a file"] = str(error)
 for frame in named:
     try:
         fairmark.grade_many(grader, frame)
@@ -235,6 +248,9 @@ def test_the_real_packages_give_the_same_rows(tmp_path: Path) -> None:
         assert told[f"evaluated {name}"] == [2, 4], name
     assert told["broken"] == "broken.parquet: "
     assert told["frames"] == 3
+    assert told["named twice in a file"] == (
+        'named_twice.parquet: two of its columns are called "n". Rename one of them.'
+    )
     assert told["named twice"] == ['data: two of its columns are called "n". Rename one of them.'] * 2
     assert told["a frame as a sample"].startswith("sample: expected a string or an object, found ")
     assert told["cut"] == "cut.jsonl.zst: its compression is broken or cut off: it ends within a frame."

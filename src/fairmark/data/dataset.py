@@ -71,6 +71,8 @@ class DataFile:
 
     def _read(self) -> Iterator[DataRow | InvalidData]:
         told = self._told
+        if told is not None and told.sql is None and "://" in self.path and not Path(self.path).exists():
+            raise InvalidData(f"{self.path}: a database takes the query of its rows: --sql 'select …'.")
         if told is not None and told.sql is not None:
             yield from _value_rows(formats.query_rows(self.path, told.sql), self._split, "row")
         elif self._is_columnar:
@@ -166,6 +168,7 @@ _FORMATS = {
     b"\x1f\x8b": ("compressed by gzip", "gunzip it, or: gunzip -c FILE | fairmark eval - …"),
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it"),
     b"BZh": ("compressed by bzip2", "decompress it"),
+    b"SQLite f": ("a SQLite database", "ask for them: fairmark eval sqlite:///FILE --sql 'select …'"),
 }
 """Files that people have rows in and that are not read, by how they begin."""
 

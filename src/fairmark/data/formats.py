@@ -154,6 +154,8 @@ def columnar_rows(path: str, read: Callable[[float], None]) -> Iterator[dict[str
             done += batch.num_rows
             if rows:
                 read(done / rows)
+    except InvalidData:
+        raise
     except (pyarrow.ArrowException, ValueError) as error:
         raise InvalidData(f"{path}: {jsontext.shorten(str(error), 200)}") from None
     except OSError as error:
@@ -176,7 +178,11 @@ _ODD = ("timestamp", "date", "time", "duration", "decimal")
 
 
 def _is_plain(schema: Any, path: str) -> bool:
-    """Whether all its values are as JSON has them already. Raises InvalidData for bytes, which JSON cannot have."""
+    """Whether all its values are as JSON has them already. Raises InvalidData for bytes, which JSON cannot have, and
+    for two columns of one name, of which a row would have only one."""
+    twice = repeated(schema.names)
+    if twice is not None:
+        raise InvalidData(f"{path}: two of its columns are called {jsontext.quote(twice)}. Rename one of them.")
     for column in schema:
         if str(column.type) in ("binary", "large_binary"):
             name = jsontext.quote(column.name)
