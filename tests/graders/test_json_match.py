@@ -72,6 +72,7 @@ def test_a_reference_that_is_missing_or_no_json_is_an_error(item: dict[str, Any]
     ("fields", "path"),
     [
         ({"reference": None}, "$.reference"),
+        ({"reference": "{city: Paris}"}, "$.reference"),
         ({"fields": {"a": {"wight": 1}}}, '$.fields["a"].wight'),
         ({"schema": {"pattern": "a"}}, "$.schema.pattern"),
         ({"tolerance": -1}, "$.tolerance"),

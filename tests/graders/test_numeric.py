@@ -168,9 +168,14 @@ def test_every_decimal_is_itself_in_whatever_way_it_is_written(digits: int, plac
         ({"tolerance": "1"}, '$.tolerance: found a string ("1"). It takes a number.'),
         ({"take": "any"}, '$.take: unknown take "any". Use one of: last, first, only.'),
         ({"reference": None}, None),
+        (
+            {"reference": "item.answer"},
+            '$.reference: found "item.answer". It takes one number, such as 1,234.5, 1e3, 1/2 or 50 %, or a template: '
+            "{{ item.… }}.",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_graded(fields: dict[str, Any], told: str | None) -> None:
-    found = fairmark.validate({"type": "numeric", "input": "a", "reference": "b", **fields}).errors
+    found = fairmark.validate({"type": "numeric", "input": "a", "reference": "5", **fields}).errors
     assert len(found) == 1
     assert told is None or str(found[0]) == told

@@ -118,6 +118,7 @@ def test_no_sample_at_all_is_an_error_and_no_missing_call() -> None:
     ("fields", "path"),
     [
         ({"reference": None}, "$.reference"),
+        ({"reference": "weather"}, "$.reference"),
         ({"name_weight": 2}, "$.name_weight"),
         ({"order": "strict"}, "$.order"),
         ({"partial": 1}, "$.partial"),

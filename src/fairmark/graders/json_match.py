@@ -16,7 +16,7 @@ from fairmark.graders.fences import read_json
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
-from fairmark.text.template import Template
+from fairmark.text.template import Template, fixed_text
 
 
 def _read_schema(value: Any) -> Any:
@@ -68,6 +68,13 @@ class JsonMatch(GraderSpec):
         if fields.get("reference") is None and fields.get("json_schema") is None:
             message = "missing. It takes the expected JSON; or json_schema alone, which the answer has to fit."
             yield Problem(".reference", message, "missing_required_parameter")
+        text = fixed_text(fields.get("reference"))
+        if text is not None:
+            try:
+                jsontext.decode(text)
+            except jsontext.NotJson as error:
+                found = f"found {jsontext.quote(text)}, which is not JSON: {error}."
+                yield Problem(".reference", f"{found} It takes the expected JSON, or a template: {{{{ item.… }}}}.")
 
 
 def grade(spec: JsonMatch, row: Row, ctx: Context) -> Grade:

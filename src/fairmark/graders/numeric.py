@@ -10,22 +10,26 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Strict
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import GradingFailed
+from fairmark.errors import GradingFailed, Problem
 from fairmark.graders.compared import Tolerance
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec
-from fairmark.text.template import Template
+from fairmark.text.template import Template, fixed_text
 
 MOST_DIGITS = 400
 MOST_EXPONENT = 400
 MOST_UNIT_CHARS = 40
+_NUMBER = "one number, such as 1,234.5, 1e3, 1/2 or 50 %"
+
+Take = Literal["last", "first", "only"]
+Percent = Literal["fraction", "ignore"]
 
 
 class Numeric(GraderSpec):
@@ -36,8 +40,8 @@ class Numeric(GraderSpec):
     reference: Template
     tolerance: Tolerance = 0.0
     relative_tolerance: Tolerance = 0.0
-    take: Literal["last", "first", "only"] = "last"
-    percent: Literal["fraction", "ignore"] = "fraction"
+    take: Take = "last"
+    percent: Percent = "fraction"
     decimal_comma: Annotated[bool, Strict()] = False
 
     @property
@@ -49,14 +53,23 @@ class Numeric(GraderSpec):
         """It passes when it holds; a pass_threshold has nothing to add."""
         return 1.0
 
+    @classmethod
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
+        """A reference that is the same for every row."""
+        text = fixed_text(fields.get("reference"))
+        if text is not None and _only(text, percent="fraction", decimal_comma=False) is None:
+            yield Problem(
+                ".reference", f"found {jsontext.quote(text)}. It takes {_NUMBER}, or a template: {{{{ item.… }}}}."
+            )
+
 
 def grade(spec: Numeric, row: Row, ctx: Context) -> Grade:
     text, wanted = spec.input.render(row), spec.reference.render(row)
-    expected = _only(wanted, spec, decimal_comma=False)  # JSON writes numbers with a point
+    expected = _only(wanted, spec.percent, decimal_comma=False)  # JSON writes numbers with a point
     if expected is None:
         shown = jsontext.quote(wanted)
-        raise GradingFailed(f"reference: expected one number, such as 1,234.5, 1e3, 1/2 or 50 %; found {shown}.")
-    answered = _only(text, spec, spec.decimal_comma) if spec.take == "only" else _among(text, spec)
+        raise GradingFailed(f"reference: expected {_NUMBER}; found {shown}.")
+    answered = _only(text, spec.percent, spec.decimal_comma) if spec.take == "only" else _among(text, spec)
     if answered is None:
         row.warn("there is no number in the input" if spec.take != "only" else "the input is not one number")
         return Grade(0.0)
@@ -69,11 +82,11 @@ def _exactly(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def _only(text: str, spec: Numeric, decimal_comma: bool) -> Fraction | None:
+def _only(text: str, percent: Percent, decimal_comma: bool) -> Fraction | None:
     """The number that the text is, with at most a currency before it and a unit after it; None where it is none."""
     boxed = _last_box(text)
     text = _plain(text if boxed is None else boxed)
-    numbers = list(islice(_numbers(text, spec, decimal_comma), 2))
+    numbers = list(islice(_numbers(text, "first", percent, decimal_comma), 2))
     if len(numbers) != 1:
         return None
     ((value, start, end),) = numbers
@@ -87,7 +100,7 @@ def _among(text: str, spec: Numeric) -> Fraction | None:
     boxed = _last_box(text)
     for part in (boxed, text):
         if part is not None:
-            number = next(_numbers(_plain(part), spec, spec.decimal_comma), None)
+            number = next(_numbers(_plain(part), spec.take, spec.percent, spec.decimal_comma), None)
             if number is not None:
                 return number[0]
     return None
@@ -161,10 +174,10 @@ def _grammar(decimal_comma: bool) -> re.Pattern[str]:
     )
 
 
-def _numbers(text: str, spec: Numeric, decimal_comma: bool) -> Iterator[tuple[Fraction, int, int]]:
+def _numbers(text: str, take: Take, percent: Percent, decimal_comma: bool) -> Iterator[tuple[Fraction, int, int]]:
     """The numbers of a plain text, each with where it begins and ends; the last one first where that is wanted."""
     matches: Iterable[re.Match[str]] = _grammar(decimal_comma).finditer(text)
-    if spec.take == "last":
+    if take == "last":
         matches = reversed(list(matches))
     for match in matches:
         value = _value(match, decimal_comma)
@@ -172,7 +185,7 @@ def _numbers(text: str, spec: Numeric, decimal_comma: bool) -> Iterator[tuple[Fr
             continue
         if (match["sign"] or "").startswith("-") != ((match["inner"] or "") == "-"):
             value = -value
-        if match["percent"] and spec.percent == "fraction":
+        if match["percent"] and percent == "fraction":
             value /= 100
         yield value, match.start(), match.end()
 

@@ -1,6 +1,6 @@
 """tool_calls: compare the tools that a model called with the expected calls. The reward is between 0 and 1."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -8,12 +8,12 @@ from pydantic import AfterValidator, Strict
 
 from fairmark import jsontext
 from fairmark.context import Context
-from fairmark.errors import GradingFailed, InvalidGrader, TakesLonger
+from fairmark.errors import GradingFailed, InvalidGrader, Problem, TakesLonger
 from fairmark.graders.compared import Fields, JsonComparison, Rules, Tolerance, best_pairs
 from fairmark.result import Grade
 from fairmark.row import Row
 from fairmark.spec import GraderSpec, Number
-from fairmark.text.template import Template
+from fairmark.text.template import Template, fixed_text
 
 _SHAPE = 'a list of calls, {"name": "…", "arguments": {…}} each'
 MOST_CALLS = 200
@@ -53,6 +53,17 @@ class ToolCalls(GraderSpec):
     def threshold(self) -> float:
         """All of it, where nobody said."""
         return 1.0 if self.pass_threshold is None else self.pass_threshold
+
+    @classmethod
+    def cross_check(cls, fields: dict[str, Any]) -> Iterator[Problem]:
+        """A reference that is the same for every row."""
+        text = fixed_text(fields.get("reference"))
+        if text is None:
+            return
+        try:
+            _expected(text)
+        except GradingFailed as failure:
+            yield Problem(".reference", f"{str(failure).removeprefix('reference: ')} A template is {{{{ item.… }}}}.")
 
     @cached_property
     def comparison(self) -> JsonComparison:

@@ -275,3 +275,13 @@ _PATHS = """A path is made of .key, [0] and ["a key"]; there are no filters and 
 def _first_word(text: str) -> str:
     word = _NAME.match(text)
     return word.group() if word else ""
+
+
+def fixed_text(value: Any) -> str | None:
+    """What a template is for every row; None where rows make a difference, and for what is no template."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return None if Template(value).variables else value
+    except InvalidGrader:
+        return None
