@@ -98,6 +98,14 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.parametrize("kind", STARTS)
+def test_it_refuses_no_null_that_validate_accepts(kind: str) -> None:
+    for field in KINDS[kind].spec.model_fields:
+        grader = {**STARTS[kind], field: None}
+        if parse.validate(grader).valid:
+            assert list(VALIDATOR.iter_errors(grader)) == [], field
+
+
 @settings(max_examples=share(1200), deadline=None)
 @given(st.sampled_from(sorted(STARTS)), st.data())
 def test_it_refuses_nothing_that_validate_accepts(kind: str, data: st.DataObject) -> None:

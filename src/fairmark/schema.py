@@ -129,6 +129,10 @@ def _special(kind: str, field: str, place: str) -> Schema | None:
             return {"type": "array", **pair}
         case _, "sampling_params":
             return {"type": ["object", "null"], "properties": _SAMPLING}
+        case "binary_judge", "examples":
+            return {"type": ["array", "null"], "items": OBJECT}
+        case "binary_judge", "template_variables":
+            return {"type": ["object", "null"]}
         case "cascade", "graders":
             return {"type": "array", "items": grader, "minItems": 2}
         case "multi", "graders":
