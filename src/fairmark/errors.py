@@ -282,6 +282,8 @@ class InvalidData(FairmarkError, ValueError):
     @classmethod
     def unusable(cls, path: str, error: OSError, more: str = "") -> "InvalidData":
         """A file that the operating system will not let us use, with its reason."""
+        if not path:  # which the system takes for the current folder: a variable of a shell that is not set, mostly
+            return cls(f"the name of a file is empty.{more}")
         return cls(f"{path}: {(error.strerror or str(error)).lower()}.{more}")
 
 

@@ -26,6 +26,11 @@ def test_a_grader_comes_from_a_file_or_is_its_own_json(grader: str) -> None:
     assert inputs.read_grader(grader).type == "string_check"
 
 
+def test_a_name_that_is_empty_is_told_as_that() -> None:
+    with pytest.raises(InvalidData, match=r"^the name of a file is empty\.$"):
+        inputs.read_grader("")
+
+
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(CHECK.encode())))
     assert inputs.read_grader("-").type == "string_check"
