@@ -62,6 +62,11 @@ def test_a_schema_has_to_fit_before_anything_counts() -> None:
     assert [fairmark.grade(alone, text).reward for text in ('{"b": 1}', '{"a": 1}')] == [1.0, 0.0]
 
 
+def test_a_field_that_is_ignored_has_no_score() -> None:
+    result = fairmark.grade(grader(fields={"a": {"ignore": True}}), '{"a": 2}', {"expected": {"a": 1}})
+    assert (result.reward, result.sub_rewards) == (1.0, {})
+
+
 @pytest.mark.parametrize("item", [{"expected": "Paris"}, {"other": {}}])
 def test_a_reference_that_is_missing_or_no_json_is_an_error(item: dict[str, Any]) -> None:
     result = fairmark.grade(grader(), '{"a": 1}', item)

@@ -84,23 +84,25 @@ def grade(spec: JsonMatch, row: Row, ctx: Context) -> Grade:
         answered = read_json(text) if spec.extract else jsontext.decode(text)
     except jsontext.NotJson as error:
         row.warn(f"the input is not JSON: {error}")
-        return Grade(0.0, _named(expected, {}))
+        return Grade(0.0, _named(expected, None))
     if spec.json_schema is not None:
         why = misfit(spec.json_schema, answered)
         if why is not None:
             row.warn(f"the input does not fit json_schema: {why}")
-            return Grade(0.0, _named(expected, {}))
+            return Grade(0.0, _named(expected, None))
     if spec.reference is None:
         return Grade(1.0)
     score, fields = spec.comparison.score(expected, answered, ctx.turn_s)
     return Grade(score, _named(expected, fields))
 
 
-def _named(expected: Any, scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores of the expected fields: what an answer brings along besides is no name to be logged."""
+def _named(expected: Any, scores: Mapping[str, float] | None) -> dict[str, float]:
+    """The scores of the expected fields: what an answer brings along besides is no name to be logged. All are 0 where
+    nothing could be compared (None)."""
     if not isinstance(expected, dict):
         return {}
-    return {key: scores.get(key, 0.0) for key in islice(expected, MOST_NAMED) if key in scores or not scores}
+    named = islice(expected, MOST_NAMED)
+    return dict.fromkeys(named, 0.0) if scores is None else {key: scores[key] for key in named if key in scores}
 
 
 def _expected(reference: Template, row: Row) -> Any:
