@@ -68,6 +68,8 @@ def revoke_keys(home: Path) -> None:
         ("/", "/"),
         ("/openai", "/v1"),
         ("/evals", "/evals"),
+        ("*", "*"),
+        ("", "/"),
     ],
 )
 def test_every_prefix_means_the_same_routes(path: str, meant: str) -> None:
@@ -351,7 +353,7 @@ def test_what_is_not_http_gets_an_envelope_and_the_connection_ends(server: Serve
 
 
 @pytest.mark.parametrize(
-    "path", [b"/v1/%00", b"/v1/files/%2e%2e%2f%2e%2e", b"/v1/files/\xff", b"/v1/evals/" + b"a" * 5000]
+    "path", [b"/v1/%00", b"/v1/files/%2e%2e%2f%2e%2e", b"/v1/files/\xff", b"/v1/evals/" + b"a" * 5000, b"*"]
 )
 def test_odd_paths_are_unknown_and_nothing_else(server: Server, path: bytes) -> None:
     answer = server.raw(b"GET %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path)

@@ -42,10 +42,10 @@ GONE = 499
 
 
 def canonical(path: str) -> str:
-    """The path under /v1 that OpenAI's, Azure's and Foundry's clients mean by theirs."""
+    """The path under /v1 that OpenAI's, Azure's and Foundry's clients mean by theirs. `OPTIONS *` names none at all."""
     if path.startswith("/v1/"):
         return path.rstrip("/")
-    parts = path.split("/")[1:]
+    parts = path.split("/")[1:] or [""]
     if parts[:2] == ["api", "projects"] and len(parts) > 3 and parts[3] == "openai":
         parts = parts[3:]
     if parts[0] == "openai":
