@@ -107,6 +107,8 @@ async def test_lists_go_by_pages_and_over_what_is_deleted_between(store: Store) 
     of_grader = await store.checks.list("default", "judge_check", grader_id="grader_1")
     assert [check.id for check in of_grader.data] == [made[1].id]
     assert len((await store.checks.list("default", "hacking_report", eval_id="eval_1")).data) == 1
+    for nothing in ("eval_2", "\x00", "\ud800"):
+        assert (await store.checks.list("default", "hacking_report", eval_id=nothing)).data == []
     with pytest.raises(UnknownCursor):
         await store.checks.list("default", "judge_check", after="jcheck_none")
 

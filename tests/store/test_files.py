@@ -64,6 +64,8 @@ async def test_files_are_listed_by_purpose_the_newest_first(store: Store) -> Non
     assert ([file.id for file in page.data], page.has_more) == ([four, three], True)
     page = await store.files.list("default", "evals", 2, after=three)
     assert ([file.id for file in page.data], page.has_more) == ([one], False)
+    for nothing in ("nobodys", "\x00", "\ud800"):
+        assert (await store.files.list("default", nothing)).data == []
 
 
 async def test_a_place_in_the_list_outlives_its_file_but_not_its_project(store: Store) -> None:

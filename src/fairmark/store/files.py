@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, false, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.store.base import ids, positions
@@ -101,7 +101,7 @@ class Files:
     ) -> Page[File]:
         query = _SELECT.where(files.c.project == project, _unexpired())
         if purpose is not None:
-            query = query.where(files.c.purpose == purpose)
+            query = query.where(files.c.purpose == purpose if ids.plausible(purpose) else false())
         async with self._database.read() as connection:
 
             async def find(id_: str) -> int | None:
