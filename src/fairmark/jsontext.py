@@ -98,11 +98,11 @@ def elements(text: bytes) -> list[msgspec.Raw]:
         return [msgspec.Raw(encode(element)) for element in value]
 
 
-def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+def nearest(name: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
     """` Did you mean eq?`, for the end of a message about a name that nobody knows; "" where none is like it."""
     from difflib import get_close_matches  # mistakes are rare
 
-    near = get_close_matches(name.lower(), list(known), n=most, cutoff=0.6)
+    near = get_close_matches(name.lower(), list(known), n=most, cutoff=likeness)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

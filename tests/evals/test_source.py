@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairmark.errors import InvalidSource
-from fairmark.evals.source import SourceRow, UploadedFile, find_file, open_source
+from fairmark.evals.source import SourceRow, UploadedFile, find_file, open_source, unused_fields
 from fairmark.store import Store
 from fairmark.text.messages import Messages
 from fairmark.text.template import Variable
@@ -76,6 +76,7 @@ def inline(*content: Any) -> dict[str, Any]:
         (sampled(response_format={"type": "xml"}), ".sampling_params.response_format", "invalid_value", "json_object"),
         (sampled(response_format="json"), ".sampling_params.response_format", "invalid_value", "json_object"),
         (sampled("responses", text={"format": {"type": "x"}}), ".sampling_params.text.format", None, "json_object"),
+        (sampled("responses", text="json"), ".sampling_params.text", "invalid_type", '"json"'),
         (sampled(tools={}) | {"sampling_params": {"tools": "all"}}, ".sampling_params.tools", None, "128"),
         (
             sampled(tools=[{"type": "function", "function": {"name": "f"}}] * 129),
@@ -290,3 +291,47 @@ def test_a_row_in_the_request_has_an_item(row: Any, says: str) -> None:
         open_source(inline({"item": {"a": "1"}}, row)).check()
     assert failure.value.path == "data_source.source.content[1]"
     assert says in str(failure.value)
+
+
+JSON_FORMAT = {"type": "json_object"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (sampled(temperature=0, max_tokens=5, response_format=JSON_FORMAT, modalities=["text"], top_k=None), []),
+        (sampled("responses", max_completions_tokens=5, text={"format": JSON_FORMAT}), []),
+        (
+            sampled(temprature=0, stop="\n"),
+            [
+                "sampling_params.temprature: not used in a run of type completions. Did you mean temperature?",
+                "sampling_params.stop: not used in a run of type completions.",
+            ],
+        ),
+        (
+            sampled(text={"format": JSON_FORMAT}),
+            ["sampling_params.text: not used in a run of type completions. Use response_format."],
+        ),
+        (
+            sampled("responses", response_format=JSON_FORMAT),
+            ["sampling_params.response_format: not used in a run of type responses. Use text.format."],
+        ),
+        (
+            sampled("responses", tool_choice="auto"),
+            ["sampling_params.tool_choice: not used in a run of type responses."],
+        ),
+        (sampled("responses", tool_choice="auto", tools=[{"type": "web_search"}]), []),
+        (
+            {**inline({"item": {}}), "model": "m", "input_messages": SAMPLED["input_messages"]},
+            [
+                f"{name}: not used: a run of type jsonl grades its rows as they are. Use type completions or responses "
+                "to ask a model."
+                for name in ("model", "input_messages")
+            ],
+        ),
+        ({"type": "completions", "source": ROWS, "sampling_params": {"stop": "x"}}, []),
+    ],
+)
+def test_what_a_data_source_says_in_vain_is_told(given: dict[str, Any], told: list[str]) -> None:
+    assert open_source(given).check() == 1
+    assert unused_fields(given) == [f"data_source.{text}" for text in told]

@@ -371,8 +371,16 @@ def test_null_is_kept_in_the_echo_and_counts_as_not_set() -> None:
     assert echo(sampling_params=both)["sampling_params"] == {"max_completions_tokens": 9}
 
 
-def test_parameters_that_nobody_knows_are_echoed() -> None:
-    assert echo(sampling_params={"top_k": 5})["sampling_params"] == {"top_k": 5}
+def test_parameters_that_nobody_knows_are_echoed_and_told() -> None:
+    unknown = {"top_k": 5, "temprature": 0, "stop": None}
+    assert echo(sampling_params=unknown)["sampling_params"] == unknown
+    told = (
+        "$.sampling_params.top_k: unknown parameter, kept but not used.",
+        "$.sampling_params.temprature: unknown parameter, kept but not used. Did you mean temperature?",
+    )
+    assert ask(1, sampling_params=unknown).warnings == told
+    assert tuple(validate(grader(model_sampling_params=unknown)).warnings) == told
+    assert validate(grader(sampling_params=PARAMS)).warnings == []
 
 
 @pytest.mark.parametrize("effort", [*EFFORTS.split(", "), None])

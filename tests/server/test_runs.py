@@ -85,6 +85,14 @@ def items(api: Api, where: str, run: dict[str, Any], query: str = "limit=100") -
         after = f"&after={page['data'][-1]['id']}"
 
 
+def test_what_a_run_does_not_use_is_told_from_its_start_to_its_end(api: Api) -> None:
+    where = new_eval(api)
+    run = post(api, where, inline(*numbered(2), model="student"))
+    told = "data_source.model: not used: a run of type jsonl grades its rows as they are."
+    assert [(note["warning"].startswith(told), note["count"]) for note in run["warnings"]] == [(True, 2)]
+    assert wait(api, where, run)["warnings"] == run["warnings"]
+
+
 @pytest.mark.on_both
 def test_a_run_is_queued_worked_off_and_read(api: Api) -> None:
     where = new_eval(api, EXACT, {**EXACT, "operation": "ne"})

@@ -16,7 +16,7 @@ from fairmark.evals.eval_calls import imported_wire, read_metadata, read_name
 from fairmark.evals.local import local_wire
 from fairmark.evals.logged import CopiedLog, copy_logged, is_logged, read_wanted, with_inputs
 from fairmark.evals.ready import check_listed, check_ready
-from fairmark.evals.source import Sampling, check_type, find_file, open_source, read_model_sampling
+from fairmark.evals.source import Sampling, check_type, find_file, open_source, read_model_sampling, unused_fields
 from fairmark.refusals import invalid, invalid_grader, missing, not_found, wrong_type
 from fairmark.registry.lookup import Registry
 from fairmark.store import Eval, Run, Store, UnknownEval
@@ -110,6 +110,7 @@ async def new_run(
             options,
             pinned,
             rows_file=rows_file,
+            warnings=dict.fromkeys(unused_fields(data_source), total or 0),
             created_by=created_by,
         )
     except BaseException as error:

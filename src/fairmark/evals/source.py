@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from fairmark import jsontext, longjson
 from fairmark.data.dataset import DataFile
 from fairmark.errors import GradingFailed, InvalidData, InvalidGrader, InvalidSource
-from fairmark.graders.judging import read_sampling
+from fairmark.graders.judging import SAMPLING, read_sampling, unused_sampling
 from fairmark.longjson import LongList
 from fairmark.row import split_row
 from fairmark.store import Store
@@ -16,6 +16,13 @@ from fairmark.text.template import Template, Variable
 
 TYPES = ("jsonl", "completions", "responses")
 _MOST_TOOLS = 128
+_FOR_HOSTED = ("tool_choice", "include", "parallel_tool_calls", "max_tool_calls")
+"""What goes to a provider that runs tools itself, besides `text` and `tools`."""
+# The parameters of each type besides those of every model.
+_USED = {
+    "completions": ("response_format", "tools", "modalities", "audio"),
+    "responses": ("text", "tools", "modalities", "audio"),
+}
 
 
 class SourceRow(NamedTuple):
@@ -218,6 +225,26 @@ def read_model_sampling(data_source: dict[str, Any]) -> Sampling | None:
     return Sampling(model, _messages(messages), sampling, more, hosted)
 
 
+def unused_fields(data_source: dict[str, Any]) -> list[str]:
+    """What a data source that can be used says in vain: of each such field where it stands, and what to use instead."""
+    kind, parameters = data_source["type"], data_source.get("sampling_params")
+    if kind == "jsonl":
+        given = [name for name in ("model", "input_messages", "sampling_params") if data_source.get(name) is not None]
+        why = "a run of type jsonl grades its rows as they are. Use type completions or responses to ask a model."
+        return [f"data_source.{name}: not used: {why}" for name in given]
+    if data_source.get("model") is None or not isinstance(parameters, dict):
+        return []
+    used = (*SAMPLING, *_USED[kind])
+    if _hosted(data_source, parameters):
+        used += _FOR_HOSTED
+    misplaced = {"response_format": "text.format"} if kind == "responses" else {"text": "response_format"}
+    return [
+        f"data_source.sampling_params.{name}: not used in a run of type {kind}."
+        + (f" Use {misplaced[name]}." if name in misplaced else hint)
+        for name, hint in unused_sampling(parameters, used)
+    ]
+
+
 def _messages(value: Any) -> Messages | Variable:
     match value:
         case {"type": "template", "template": template}:
@@ -263,7 +290,10 @@ def _more(data_source: dict[str, Any], parameters: dict[str, Any]) -> dict[str, 
     where = ".sampling_params.response_format"
     if data_source["type"] == "responses":
         text = parameters.get("text")
-        wanted = text.get("format") if isinstance(text, dict) else None
+        if text is not None and not isinstance(text, dict):
+            message = f'found {jsontext.describe(text)}. It takes an object: {{"format": {{…}}}}.'
+            raise InvalidSource(".sampling_params.text", message, "invalid_type")
+        wanted = (text or {}).get("format")
         where = ".sampling_params.text.format"
         if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
             wanted = {"type": "json_schema", "json_schema": {k: v for k, v in wanted.items() if k != "type"}}
@@ -298,8 +328,7 @@ def _as_response(parameters: dict[str, Any]) -> dict[str, Any]:
     for index, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
             raise InvalidSource(f".sampling_params.tools[{index}]", "It takes a tool, an object with a type.")
-    named = ("text", "tool_choice", "include", "parallel_tool_calls", "max_tool_calls")
-    more = {name: parameters[name] for name in named if parameters.get(name) is not None}
+    more = {name: parameters[name] for name in ("text", *_FOR_HOSTED) if parameters.get(name) is not None}
     return {**more, "tools": [_flat(tool) for tool in tools]}
 
 

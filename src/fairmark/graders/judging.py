@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -32,6 +32,8 @@ _NUMBERS: dict[str, tuple[type, float, float]] = {
     "temperature": (float, 0, 2),
     "max_completions_tokens": (int, 1, 2**31 - 1),
 }
+SAMPLING = ("reasoning_effort", *_NUMBERS)
+"""The canonical names of the parameters that models are sent."""
 
 
 def read_sampling(options: Any) -> dict[str, Any] | None:
@@ -60,6 +62,14 @@ def read_sampling(options: Any) -> dict[str, Any] | None:
     if problems:
         raise InvalidGrader(problems)
     return parameters
+
+
+def unused_sampling(parameters: Mapping[str, Any], used: Iterable[str] = SAMPLING) -> Iterator[tuple[str, str]]:
+    """The parameters that no model is sent, by name, with a hint where one looks like a misspelt other."""
+    known = (*used, *(other for name in used for other in _SPELLINGS.get(name, ())))
+    for name, value in parameters.items():
+        if name not in known and value is not None:
+            yield jsontext.shorten(name, 40), jsontext.nearest(name, known, likeness=0.85)  # top_k is not top_p
 
 
 def _wrong(name: str, value: Any) -> Iterator[Problem]:
@@ -133,6 +143,8 @@ class JudgeGrader(GraderSpec):
         yield from super().warnings()
         if "{{" in self.model:
             yield f"$.model: {jsontext.quote(self.model)} looks like a template, but a model's name is taken as it is."
+        for name, hint in unused_sampling(self.sampling_params or {}):
+            yield f"$.sampling_params.{name}: unknown parameter, kept but not used.{hint}"
 
 
 class PanelGrader(JudgeGrader):
