@@ -41,6 +41,19 @@ def test_an_upload_is_processed_at_once_and_given_back_byte_by_byte(server: Serv
     assert content.headers["content-length"] == str(len(CONTENT))
 
 
+def test_a_part_of_a_file_is_given_and_one_that_it_lacks_is_refused_in_the_envelope(server: Server) -> None:
+    path = f"/v1/files/{server.upload(b'0123456789').json()['id']}/content"
+    assert server.get(path, {"range": "bytes=2-4"}).body == b"234"
+    for wrong in ("bytes=10-", "bytes=x", "lines=1-2", "bytes=4-2"):
+        answer = server.get(path, {"range": wrong})
+        assert (answer.status, answer.error["code"], answer.headers["content-range"]) == (
+            416,
+            "invalid_range",
+            "bytes */10",
+        )
+        assert wrong in answer.error["message"]
+
+
 def test_an_empty_file_is_a_file(server: Server) -> None:
     file = server.upload(b"").json()
     assert file["bytes"] == 0

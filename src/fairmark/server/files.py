@@ -1,9 +1,12 @@
 """Files: uploaded to disk, told of in the store, given back as they came."""
 
 import time
+from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
+from starlette.types import Message, Receive, Scope, Send
 
 from fairmark import jsontext
 from fairmark.errors import ApiError
@@ -87,7 +90,22 @@ async def content(request: Request) -> Response:
     path = state(request).store.files.content(file.id)
     if not path.exists():
         raise ApiError(404, f"{file.id}: {NOT_HERE}", code="file_not_here")
-    return FileResponse(path, media_type="application/octet-stream", headers={"x-content-type-options": "nosniff"})
+    return _Content(path, media_type="application/octet-stream", headers={"x-content-type-options": "nosniff"})
+
+
+class _Content(FileResponse):
+    """A file as Starlette sends it, but a range that it does not have is refused in the words of the API."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                shown = jsontext.quote(jsontext.shorten(Headers(scope=scope).get("range", "")))
+                size = Path(self.path).stat().st_size
+                text = f"Range: found {shown}. The file has {size} bytes; a part of it is bytes=FIRST-LAST, from 0."
+                raise ApiError(416, text, code="invalid_range", headers={"content-range": f"bytes */{size}"})
+            await send(message)
+
+        await super().__call__(scope, receive, answer)
 
 
 async def delete(request: Request) -> Response:
