@@ -123,7 +123,7 @@ def test_references_to_the_item_schema_itself_still_mean_the_item(api: Api) -> N
         ({"testing_criteria": [EXACT]}, "data_source_config", "missing_required_parameter"),
         ({"data_source_config": CUSTOM}, "testing_criteria", "missing_required_parameter"),
         ({**NEW, "data_source_config": "custom"}, "data_source_config", "invalid_type"),
-        ({**NEW, "data_source_config": {}}, "data_source_config.type", "invalid_value"),
+        ({**NEW, "data_source_config": {}}, "data_source_config.type", "missing_required_parameter"),
         ({**NEW, "data_source_config": {"type": "csv"}}, "data_source_config.type", "invalid_value"),
         (
             {**NEW, "data_source_config": {"type": "custom"}},

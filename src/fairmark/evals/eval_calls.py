@@ -138,7 +138,8 @@ def read_config(config: Any) -> dict[str, Any]:
             raise wrong_type(f"{where}.metadata", "an object", metadata)
         return {"type": kind, "metadata": metadata, "schema": row}
     mistake = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
-    raise invalid(f"{where}.type: {mistake}. Use one of: custom, logs, stored_completions.", f"{where}.type")
+    code = "missing_required_parameter" if kind is None else "invalid_value"
+    raise invalid(f"{where}.type: {mistake}. Use one of: custom, logs, stored_completions.", f"{where}.type", code)
 
 
 def _row_schema(item: dict[str, Any], with_sample: bool) -> dict[str, Any]:

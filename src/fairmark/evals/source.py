@@ -86,7 +86,8 @@ class Source:
         source = data_source.get("source")
         if not isinstance(source, dict):
             shown = "missing" if source is None else f"found {jsontext.describe(source)}"
-            raise InvalidSource(".source", f'{shown}. It takes an object such as {{"type": "file_id", "id": "…"}}.')
+            message = f'{shown}. It takes an object such as {{"type": "file_id", "id": "…"}}.'
+            raise InvalidSource(".source", message, _code(source, "invalid_type"))
         match source.get("type"):
             case "file_content":
                 content = source.get("content")
@@ -103,7 +104,7 @@ class Source:
             case kind:
                 shown = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
                 known = "file_content, file_id, stored_completions, responses"
-                raise InvalidSource(".source.type", f"{shown}. Use one of: {known}.")
+                raise InvalidSource(".source.type", f"{shown}. Use one of: {known}.", _code(kind))
 
     @property
     def path(self) -> Path | None:
@@ -192,6 +193,10 @@ def open_source(data_source: Any, file: UploadedFile | None = None) -> Source:
     return Source(data_source, file)
 
 
+def _code(value: Any, otherwise: str = "invalid_value") -> str:
+    return "missing_required_parameter" if value is None else otherwise
+
+
 def check_type(data_source: Any) -> None:
     """Raises InvalidSource for what is no data source at all."""
     if not isinstance(data_source, dict):
@@ -200,7 +205,7 @@ def check_type(data_source: Any) -> None:
     if data_source.get("type") not in TYPES:
         kind = data_source.get("type")
         mistake = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
-        raise InvalidSource(".type", f"{mistake}. Use one of: {', '.join(TYPES)}.")
+        raise InvalidSource(".type", f"{mistake}. Use one of: {', '.join(TYPES)}.", _code(kind))
 
 
 def read_model_sampling(data_source: dict[str, Any]) -> Sampling | None:
@@ -210,7 +215,8 @@ def read_model_sampling(data_source: dict[str, Any]) -> Sampling | None:
         return None
     if not isinstance(model, str) or not model:
         mistake = "missing" if model is None else f"found {jsontext.describe(model)}"
-        raise InvalidSource(".model", f"{mistake}. It takes the name of the model to sample.")
+        message = f"{mistake}. It takes the name of the model to sample."
+        raise InvalidSource(".model", message, _code(model, "invalid_value" if model == "" else "invalid_type"))
     parameters = data_source.get("sampling_params")
     if parameters is not None and not isinstance(parameters, dict):
         raise InvalidSource(".sampling_params", f"found {jsontext.describe(parameters)}. It takes an object.")
