@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import gzip
 import http.client
 import json
 import re
@@ -281,6 +282,16 @@ def test_an_endless_body_is_cut_off(start: Start) -> None:
             pass
         assert sent < 2_000_000_000
     assert server.memory_mb(peak=True) < 300
+
+
+def test_a_compressed_body_is_refused_by_its_header_and_not_by_its_bytes(server: Server) -> None:
+    packed = gzip.compress(json.dumps(run_body()).encode())
+    for path in (RUN, "/v1/evals", "/v1/files"):
+        answer = server.request("POST", path, headers={"content-encoding": "gzip"}, body=packed)
+        assert (answer.status, answer.error["code"]) == (400, "invalid_value")
+        assert answer.error["message"].startswith('Content-Encoding: found "gzip". ')
+    plain = json.dumps(run_body()).encode()
+    assert server.request("POST", RUN, headers={"content-encoding": "identity"}, body=plain).status == 200
 
 
 def test_a_chunked_body_is_a_body(server: Server) -> None:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairmark import jsontext
 from fairmark.errors import ApiError
-from fairmark.refusals import answer_to, memory_full, not_routed, shutting_down, too_long
+from fairmark.refusals import answer_to, invalid, memory_full, not_routed, shutting_down, too_long
 from fairmark.serving import log
 from fairmark.serving.access import Access
 from fairmark.serving.process import DISCARDED_AT_MOST
@@ -144,6 +144,8 @@ class Gate:
             await self._let_in(scope, headers)
             limits = self._state.limits
             entered = bool(limits.limits) and is_api(path) and limits.enter(scope["project"])
+            if b"content-encoding" in headers:
+                _check_encoding(headers[b"content-encoding"])
             if body is not None:
                 body.check()
                 receive = body
@@ -309,6 +311,13 @@ class _LongBody:
                     message = await self._receive()
                     self._ended = not message.get("more_body", False)
                     self._seen += len(message.get("body", b""))
+
+
+def _check_encoding(encoding: bytes) -> None:
+    """Raises ApiError for a body that would have to be unpacked."""
+    if encoding.strip().lower() not in (b"", b"identity"):
+        shown = jsontext.quote(jsontext.shorten(encoding.decode("latin-1")))
+        raise invalid(f"Content-Encoding: found {shown}. Send the body as it is, without compression.")
 
 
 def _closes(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
