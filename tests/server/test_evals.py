@@ -145,6 +145,11 @@ def test_references_to_the_item_schema_itself_still_mean_the_item(api: Api) -> N
             "data_source_config.metadata",
             "invalid_type",
         ),
+        (
+            {**NEW, "data_source_config": {"type": "logs", "metadata": {"use": "x", "flag": True}}},
+            "data_source_config.metadata.flag",
+            "invalid_type",
+        ),
         ({**NEW, "testing_criteria": []}, "testing_criteria", "invalid_value"),
         ({**NEW, "testing_criteria": EXACT}, "testing_criteria", "invalid_type"),
         (

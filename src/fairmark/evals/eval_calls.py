@@ -136,6 +136,9 @@ def read_config(config: Any) -> dict[str, Any]:
         metadata = config.get("metadata")
         if metadata is not None and not isinstance(metadata, dict):
             raise wrong_type(f"{where}.metadata", "an object", metadata)
+        for key, value in (metadata or {}).items():
+            if not isinstance(value, str):  # what is stored has strings there, so no run could ever find anything
+                raise wrong_type(f"{where}.metadata.{jsontext.shorten(key, 64)}", "a string", value)
         return {"type": kind, "metadata": metadata, "schema": row}
     mistake = "missing" if kind is None else f"unknown type {jsontext.quote(str(kind))}"
     code = "missing_required_parameter" if kind is None else "invalid_value"
