@@ -13,6 +13,8 @@ from fairmark.judges.base import Budget, Completion, Judge, Prompt
 from fairmark.row import Row, content_text, first_message, read_sample, unread
 from fairmark.text.messages import Messages
 
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+
 
 class Sampled(msgspec.Struct, frozen=True):
     """A sample as it is stored: the model's answer in the form of the chat completions API, or why there is none."""
@@ -90,11 +92,18 @@ def _messages(how: Sampling, row: SourceRow) -> list[dict[str, Any]]:
         raise GradingFailed(
             f"{how.messages}: expected a list of messages or a string, found {jsontext.describe(value)}."
         )
-    return [_message(message) for message in value]
+    try:
+        return [_message(message) for message in value]
+    except GradingFailed as failure:
+        raise GradingFailed(f"{how.messages}: {failure}") from None
 
 
 def _message(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A message of the row as the chat completions API takes it: nothing in it is a template."""
+    """A message of the row as the chat completions API takes it: nothing in it is a template. Raises GradingFailed."""
+    if "content" not in fields and not any(fields.get(name) for name in _INSTEAD_OF_CONTENT):
+        # A model would be asked nothing, and what it makes of that would look like an answer.
+        keys = ", ".join(jsontext.shorten(str(key), 40) for key in list(fields)[:10])
+        raise GradingFailed(f"a message has no content. It has: {keys}.")
     message = {"content": None, **{key: value for key, value in fields.items() if key != "type"}}
     content = message["content"]
     if isinstance(content, Mapping):
