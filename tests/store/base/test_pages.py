@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
 from fairmark.store import Store, ids
+from fairmark.store.base import pages
 from fairmark.store.base.pages import Order
 from tests.store.conftest import Place, new_run
 
@@ -101,3 +103,42 @@ async def test_a_place_among_queued_runs_stays_when_the_run_goes_on(store: Store
     assert await store.runs.start(first)
     page = await store.runs.list("default", first.eval_id, 1, after=first.id, status="queued")
     assert ([run.id for run in page.data], page.has_more) == ([second.id], False)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+async def test_a_page_of_long_entries_ends_early_and_nothing_is_lost(
+    store: Store, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 1000)
+    evals = [
+        (await store.evals.create("default", "", {}, {"type": "x" * size}, [])).id for size in (5, 5, 980, 2000, 5)
+    ]
+    sizes = (100, 700, 3000, 400, 400, 400)
+    runs = [
+        (await store.runs.create("default", evals[0], "", {}, {"rows": "x" * size}, None, None, {})).id
+        for size in sizes
+    ]
+
+    async def paged(entries: str, **place: Any) -> list[list[int]]:
+        """The pages of a list, each as the numbers of its entries."""
+        seen: list[list[int]] = []
+        name = next(iter(place))
+        while True:
+            if entries == "evals":
+                page: Any = await store.evals.list("default", 20, order=order, **place)
+            else:
+                page = await store.runs.list("default", evals[0], 20, order=order, **place)
+            ids_ = [entry.id for entry in page.data]
+            seen.append([(evals if entries == "evals" else runs).index(id_) for id_ in ids_])
+            if not page.has_more:
+                return seen
+            place = {name: ids_[-1] if name == "after" else ids_[0]}
+
+    if order == "asc":
+        assert await paged("runs", after=None) == [[0, 1], [2], [3, 4], [5]]
+        assert await paged("runs", before=runs[5]) == [[3, 4], [2], [0, 1]]
+        assert await paged("evals", after=None) == [[0, 1], [2], [3], [4]]
+    else:
+        assert await paged("runs", after=None) == [[5, 4], [3], [2], [1, 0]]
+        assert await paged("runs", before=runs[0]) == [[1], [2], [4, 3], [5]]
+        assert await paged("evals", after=None) == [[4], [3], [2], [1, 0]]

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import exc
 
 from fairmark.store import Counts, NewItem, Run, Store, UnknownCursor, ids
+from fairmark.store.base import pages
 from tests.store.conftest import Place, started_run
 
 BODY = b'{"a": "\xc3\xa4\\u0000"}'
@@ -189,6 +190,18 @@ async def test_an_item_is_found_by_its_id_in_its_own_run(store: Store) -> None:
     assert (item.id, item.idx, item.status, item.body) == (ids.of_item(run.id, 2), 2, "fail", BODY)
     for unknown in (ids.of_item(other.id, 2), ids.of_item(run.id, 3), "", "\x00", "outputitem_2"):
         assert await store.items.get(run, unknown) is None
+
+
+async def test_a_page_holds_no_more_bytes_than_memory_has_to_spare(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 2 * len(BODY))
+    run = await started_run(store)
+    assert await store.items.add(run, batch(0, 5), Counts(5))
+    page = await store.items.list(run)
+    assert ([item.idx for item in page.data], page.has_more) == ([0, 1], True)
+    page = await store.items.list(run, after=ids.of_item(run.id, 2))
+    assert ([item.idx for item in page.data], page.has_more) == ([3, 4], False)
 
 
 async def test_items_are_listed_by_index_and_status(store: Store) -> None:

@@ -6,9 +6,12 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, Select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.errors import UnknownCursor
 
+PAGE_BYTES = 32_000_000
+"""A page of bodies ends behind so many bytes, however many entries were asked for: it has one at least."""
 Order = Literal["asc", "desc"]
 Record = TypeVar("Record")
 
@@ -65,3 +68,38 @@ def make_page(rows: Sequence[Row[Any]], span: Span, limit: int, record: Callable
     """The page of what `page_query` found, in the order of the list."""
     records = [record(*row) for row in rows[:limit]]
     return Page(records[::-1] if span.backward else records, len(rows) > limit)
+
+
+async def bounded_page(
+    connection: AsyncConnection,
+    query: Select[Any],
+    position: ColumnElement[int],
+    size: ColumnElement[int],
+    span: Span,
+    limit: int,
+    order: Order,
+    record: Callable[..., Record],
+) -> Page[Record]:
+    """The page of a list whose entries may be megabytes each. `size`: how many bytes one has, which is asked first, so
+    that no more of them are in memory than a page holds."""
+    sizes: Any = query.with_only_columns(position, size)
+    sized = page_query(sizes, position, span, limit, order)
+    while True:
+        found = (await connection.execute(sized)).all()
+        fit = _fitting([in_bytes for _, in_bytes in found[:limit]])
+        places = [place for place, _ in found[:fit]]
+        shown = query.where(position.in_(places)).order_by(position.asc() if order == "asc" else position.desc())
+        rows = (await connection.execute(shown)).all() if fit else []
+        # Where all of them went away just now, an empty page would be taken for the end of the list.
+        if rows or not fit:
+            return Page([record(*row) for row in rows], len(found) > fit)
+
+
+def _fitting(sizes: Sequence[int]) -> int:
+    """How many of them a page has room for."""
+    total = 0
+    for count, size in enumerate(sizes):
+        total += size
+        if count and total > PAGE_BYTES:
+            return count
+    return len(sizes)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.store.base import ids, positions
 from fairmark.store.base.database import Database, new_seq, uninterrupted
-from fairmark.store.base.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.base.pages import Order, Page, bounded_page, read_span
 from fairmark.store.base.positions import Deleted
 from fairmark.store.base.tables import evals, received, runs
 from fairmark.store.evals.rowfiles import RowFiles
@@ -46,6 +46,11 @@ _COLUMNS = [
 ]
 _SELECT = select(*_COLUMNS).select_from(
     evals.outerjoin(received, and_(received.c.kind == "evals", received.c.seq == evals.c.seq))
+)
+_BYTES = (
+    func.length(evals.c.data_source_config)
+    + func.length(evals.c.criteria)
+    + func.coalesce(func.length(received.c.body), 0)
 )
 # Seconds tie, so a list goes by numbers: an eval's own, or one that it is given anew with every change.
 _POSITION = {"created_at": evals.c.seq, "updated_at": evals.c.updated_seq}
@@ -108,8 +113,7 @@ class Evals:
                 return await positions.find(connection, id_, there, "eval", project, position.name)
 
             span = await read_span(after, before, find)
-            rows = (await connection.execute(page_query(query, position, span, limit, order))).all()
-        return make_page(rows, span, limit, Eval)
+            return await bounded_page(connection, query, position, _BYTES, span, limit, order, Eval)
 
     @uninterrupted
     async def search(self, project: str, words: str, limit: int, offset: int) -> FoundEvals:

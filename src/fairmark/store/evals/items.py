@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Table, and_, bindparam, exc, select, text
+from sqlalchemy import Table, and_, bindparam, exc, func, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark.store.base import ids
 from fairmark.store.base.database import Database, uninterrupted
-from fairmark.store.base.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.base.pages import Order, Page, bounded_page, read_span
 from fairmark.store.base.tables import item_ids, items, runs
 from fairmark.store.evals import facets, notes, scores
 from fairmark.store.evals.counts import Counts
@@ -160,10 +160,16 @@ class Items:
             span = await read_span(after, before, find)
             if among is not None:
                 query = query.where(items.c.idx.in_(span.part_of(among, limit + 1, order)))
-            rows = (await connection.execute(page_query(query, items.c.idx, span, limit, order))).all()
-        if is_own:
-            return make_page(rows, span, limit, lambda idx, *more: Item(ids.of_item(run.id, idx), idx, *more))
-        return make_page(rows, span, limit, lambda id_, idx, *more: Item(id_ or ids.of_item(run.id, idx), idx, *more))
+
+            def own(idx: int, *more: Any) -> Item:
+                return Item(ids.of_item(run.id, idx), idx, *more)
+
+            def noted(id_: str | None, idx: int, *more: Any) -> Item:
+                return Item(id_ or ids.of_item(run.id, idx), idx, *more)
+
+            size = func.length(items.c.body)
+            record = own if is_own else noted
+            return await bounded_page(connection, query, items.c.idx, size, span, limit, order, record)
 
 
 async def _index(connection: AsyncConnection, run: Run, item_id: str) -> int | None:

@@ -12,7 +12,7 @@ from fairmark.errors import UnknownEval
 from fairmark.store.base import ids, positions
 from fairmark.store.base.claims import RUNS, Waiting
 from fairmark.store.base.database import Database, new_seq, uninterrupted
-from fairmark.store.base.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.base.pages import Order, Page, bounded_page, read_span
 from fairmark.store.base.positions import Deleted
 from fairmark.store.base.tables import (
     error_rows,
@@ -219,8 +219,7 @@ class Runs:
             query = _select().where(runs.c.eval_seq == eval_seq)
             if status is not None:
                 query = query.where(runs.c.status == status)
-            rows = (await connection.execute(page_query(query, runs.c.seq, span, limit, order))).all()
-        return make_page(rows, span, limit, Run)
+            return await bounded_page(connection, query, runs.c.seq, _BYTES, span, limit, order, Run)
 
     @uninterrupted
     async def delete(self, project: str, eval_id: str, run_id: str) -> bool:
@@ -319,6 +318,10 @@ def _named(project: str, eval_id: str, run_id: str) -> ColumnElement[bool]:
     if not (ids.plausible(eval_id) and ids.plausible(run_id)):
         return false()
     return and_(runs.c.id == run_id, runs.c.eval_id == eval_id, runs.c.project == project)
+
+
+# Of what may be long: the rows in a request, and all that came from elsewhere.
+_BYTES = func.length(sources.c.body) + func.coalesce(func.length(received.c.body), 0)
 
 
 def _select() -> Select[Any]:
