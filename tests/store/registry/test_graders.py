@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
 from fairmark.references import Registered
 from fairmark.store import Grader, NewGrader, PushedScore, Store, UnknownCursor
-from fairmark.store.base import tables
+from fairmark.store.base import pages, tables
 from fairmark.store.registry import graders as module
 from tests.store.conftest import Place
 
@@ -110,6 +110,19 @@ async def test_a_change_of_names_is_no_new_version(store: Store) -> None:
     again = await store.graders.update("default", "exact", description=None)
     assert again is not None
     assert (again.name, again.description) == ("Exact", None)
+
+
+async def test_long_graders_and_versions_come_in_shorter_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 1)
+    await create(store, "a", "b")
+    newest = await store.graders.update("default", "a", grader=TWO)
+    assert newest is not None
+    listed = await store.graders.list("default")
+    assert ([each.key for each in listed.data], listed.has_more) == (["a"], True)
+    listed = await store.graders.list("default", after="a")
+    assert ([each.key for each in listed.data], listed.has_more) == (["b"], False)
+    versions = await store.graders.versions(newest)
+    assert ([each.version for each in versions.data], versions.has_more) == ([2], True)
 
 
 async def test_versions_are_listed_in_pages_the_newest_first(store: Store) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import ColumnElement, Select, and_, exc, false, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, exc, false, func, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fairmark import jsontext
@@ -14,7 +14,7 @@ from fairmark.errors import DuplicateKey, LockedGrader, VersionConflict
 from fairmark.references import KEY, Registered, Wanted
 from fairmark.store.base import ids, positions
 from fairmark.store.base.database import Database, new_seq, uninterrupted
-from fairmark.store.base.pages import Order, Page, make_page, page_query, read_span
+from fairmark.store.base.pages import Order, Page, bounded_page, read_span
 from fairmark.store.base.positions import Deleted
 from fairmark.store.base.tables import grader_scores, grader_versions, graders
 
@@ -56,6 +56,7 @@ class NewGrader(msgspec.Struct, frozen=True):
 
 _OF_VERSION = ("version", "grader", "info")
 _COLUMNS = [(grader_versions if name in _OF_VERSION else graders).c[name] for name in Grader.__struct_fields__]
+_BYTES = func.length(grader_versions.c.grader)
 
 
 class KeptGraders:
@@ -103,8 +104,7 @@ class KeptGraders:
                 return await positions.find(connection, id_or_key, there, "grader", project)
 
             span = await read_span(after, before, find)
-            rows = (await connection.execute(page_query(query, graders.c.seq, span, limit, order))).all()
-        return make_page(rows, span, limit, Grader)
+            return await bounded_page(connection, query, graders.c.seq, _BYTES, span, limit, order, Grader)
 
     @uninterrupted
     async def update(
@@ -188,8 +188,7 @@ class KeptGraders:
 
         span = await read_span(after, before, find)
         async with self._database.read() as connection:
-            rows = (await connection.execute(page_query(query, of.version, span, limit, order))).all()
-        return make_page(rows, span, limit, Version)
+            return await bounded_page(connection, query, of.version, _BYTES, span, limit, order, Version)
 
     @uninterrupted
     async def find(self, project: str, wanted: Collection[Wanted]) -> dict[Wanted, Registered]:
