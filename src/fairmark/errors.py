@@ -520,6 +520,12 @@ class ServerFailed(FairmarkError):
     """The server cannot be reached, took too long, or did not answer as a Fairmark server does."""
 
 
+class ServerAway(ServerFailed, NotNow):
+    """Nobody answers there, or only that it cannot be done now. The same call may succeed later."""
+
+    status = 503
+
+
 class LeaseLost(FairmarkError):
     """The job that a worker trains is not the worker's any more: cancelled, paused, or another's."""
 

@@ -32,7 +32,7 @@ def test_an_object_is_the_answer_and_an_unknown_grader_is_none() -> None:
         (400, "invalid_value", "scores[0].value", errors.InvalidData),
         (413, "request_too_large", None, errors.InvalidData),
         (404, "unknown_url", None, errors.ServerFailed),
-        (503, "store_unavailable", None, errors.ServerFailed),
+        (503, "store_unavailable", None, errors.ServerAway),
     ],
 )
 def test_a_refusal_is_the_error_that_it_means(

@@ -17,6 +17,7 @@ from fairmark.errors import (
     LeaseLost,
     LockedGrader,
     Problem,
+    ServerAway,
     ServerFailed,
     VersionConflict,
 )
@@ -60,7 +61,8 @@ def _refusal(place: str, status: int, error: Mapping[str, Any], body: Mapping[st
     if status in (401, 403):
         return AccessDenied(message)
     if status not in (400, 413):
-        return ServerFailed(f"{place} answered {status}: {jsontext.shorten(message, 500)}")
+        failed = ServerAway if status in (429, 503) else ServerFailed
+        return failed(f"{place} answered {status}: {jsontext.shorten(message, 500)}")
     if code == "function_check_failed" and (checks := _checks(body)):
         return FunctionRefused(_path(param), FunctionCheck(False, checks, _texts(body.get("warnings"))))
     if problems := _problems(body, code):

@@ -16,7 +16,7 @@ from fairmark import jsontext
 from fairmark.client.answers import understood
 from fairmark.client.backend import Json
 from fairmark.endpoints import Offline, Online
-from fairmark.errors import ServerFailed
+from fairmark.errors import ServerAway, ServerFailed
 from fairmark.judges.client import proxy_for
 from fairmark.outbound.connection import why_it_failed
 from fairmark.outbound.secrets import hidden
@@ -214,7 +214,7 @@ class RemoteBackend:
         try:
             return understood(self._place, status, data)
         except ServerFailed as error:
-            raise ServerFailed(self._hide(str(error))) from None
+            raise type(error)(self._hide(str(error))) from None
 
     async def export_labels(self, run_id: str, query: Json) -> bytes:
         """A run's labels as lines."""
@@ -257,10 +257,12 @@ class RemoteBackend:
                             raise
                     await asyncio.sleep(PAUSE_S)
         except aiohttp.ServerTimeoutError:
-            raise ServerFailed(f"{self._place}: cannot connect within {CONNECT_S:g} s.") from None
+            raise ServerAway(f"{self._place}: cannot connect within {CONNECT_S:g} s.") from None
         except TimeoutError:
-            raise ServerFailed(f"{self._place} gave no answer within {deadline_s:g} s.") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ServerAway(f"{self._place} gave no answer within {deadline_s:g} s.") from None
+        except (aiohttp.ClientConnectionError, OSError) as error:
+            raise ServerAway(self._hide(f"{self._place}: {why_it_failed(error)}.")) from None
+        except (aiohttp.ClientError, ValueError) as error:
             raise ServerFailed(self._hide(f"{self._place}: {why_it_failed(error)}.")) from None
 
     async def _send(self, method: str, url: URL, body: str | bytes | None) -> tuple[int, bytes]:

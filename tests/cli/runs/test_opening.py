@@ -1,6 +1,9 @@
 """Where the commands find runs."""
 
+import socket
+
 from fairmark.data import journal
+from tests.cli.conftest import Run
 from tests.cli.runs.keeping import Kept
 
 
@@ -26,3 +29,12 @@ def test_projects_see_their_own_runs(kept: Kept) -> None:
     run = kept.evaluate([3], "--project", "mine")
     assert kept.runs("list") == "There are no runs yet. fairmark eval makes them.\n"
     assert run in kept.runs("list", "--project", "mine")
+
+
+def test_a_server_that_is_away_is_no_mistake_of_the_request(fairmark: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    done = fairmark("runs", "list", "--server", url)
+    assert done.returncode == 3
+    assert "cannot connect to" in done.stderr
+    assert fairmark("runs", "list", "--server", "nowhere").returncode == 2
