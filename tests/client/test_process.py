@@ -39,7 +39,7 @@ def test_a_process_ends_silently_with_a_client_that_nobody_closed(
 
 def test_a_server_is_reached_without_the_packages_of_a_database(tmp_path: Path) -> None:
     code = f"{NO_DATABASE}import fairmark\nfairmark.Client('http://127.0.0.1:9').graders.list()"
-    assert run(code, tmp_path).stderr.splitlines()[-1].startswith("fairmark.errors.ServerFailed: the server 127")
+    assert run(code, tmp_path).stderr.splitlines()[-1].startswith("fairmark.errors.ServerAway: the server 127")
     code = f"{NO_DATABASE}import fairmark\nfairmark.Client()"
     told = run(code, tmp_path).stderr.splitlines()[-1]
     assert re.search(r"needs \w+: pip install 'fairmark\[server\]'\. Or name a server by base_url\.$", told)

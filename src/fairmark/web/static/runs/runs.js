@@ -6,9 +6,22 @@ const RETRY_MS = 5000;
 const HOLD_MS = 4000; // the groups above may come late on a busy machine
 const HOLD_AT_MOST_MS = 20000;
 
+const place = () => document.getElementById("rows-title")?.getBoundingClientRect().top;
+
+/** Where the rows stand, for whoever reads them; undefined where nobody does. */
+function placeRead() {
+  const top = globalThis.scrollY > 0 ? place() : undefined;
+  return top < globalThis.innerHeight ? top : undefined;
+}
+
+/** Puts the rows back to where they stood before something above them changed. */
+function putBack(before) {
+  const drift = (place() ?? before) - before; // none where nobody reads them
+  if (Math.abs(drift) >= 1) scrollBy({ top: drift, behavior: "instant" });
+}
+
 /** For a moment, what comes in above the rows does not move them away from whoever reads them. */
 function holdRows() {
-  const place = () => document.getElementById("rows-title")?.getBoundingClientRect().top;
   const before = place();
   let held = true;
   for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(name, () => (held = false), { once: true });
@@ -17,8 +30,7 @@ function holdRows() {
   const hold = () => {
     // What is still asked for, such as the groups, will move them too.
     if (document.querySelector("#run .htmx-request")) end = Math.min(last, Math.max(end, performance.now() + HOLD_MS / 5));
-    const drift = (place() ?? before) - before;
-    if (Math.abs(drift) >= 1) scrollBy({ top: drift, behavior: "instant" });
+    putBack(before);
     if (held && performance.now() < end) requestAnimationFrame(hold);
   };
   hold();
@@ -43,9 +55,15 @@ function tellElsewhere() {
   }
 }
 
-// What was asked for by itself is of another moment than the header.
+// What was asked for by itself is of another moment than the header, and may be higher than what was there.
+let stood;
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.target.id === "criteria") stood = placeRead();
+});
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "criteria") tellElsewhere();
+  if (event.target.id !== "criteria") return;
+  tellElsewhere();
+  putBack(stood);
 });
 
 const ROWS_EVERY_MS = 3000;
@@ -67,9 +85,11 @@ function follow() {
   const source = new EventSource(live.dataset.events);
   const here = () => location.pathname + location.search;
   source.addEventListener("progress", (event) => {
+    const before = placeRead();
     live.innerHTML = event.data; // a template's, like the rest of the page
     readNews(live);
     tellElsewhere();
+    putBack(before);
     refreshRows();
   });
   source.addEventListener("rows", () => {
