@@ -92,6 +92,16 @@ def test_a_kind_that_is_slower_than_thought_is_found_out() -> None:
     assert [heavy for _, heavy in apart.in_turns(spec, rows[:1])] == [True]
 
 
+def test_what_a_kind_reads_when_it_is_first_used_makes_its_rows_neither_heavy_nor_worth_sending() -> None:
+    spec = parse(similar(evaluation_metric="meteor"))
+    rows = [row("x" * 100)]
+    apart.note_turn(spec, rows, 1.1 * apart.LONG_TURN_S)
+    assert [heavy for _, heavy in apart.in_turns(spec, rows)] == [False]
+    assert not apart.is_worth_sending(spec, rows)
+    apart.note_turn(spec, rows, 1.1 * apart.LONG_TURN_S)
+    assert [heavy for _, heavy in apart.in_turns(spec, rows)] == [True]
+
+
 def test_others_have_their_turn_while_rows_are_computed() -> None:
     spec = parse(similar(evaluation_metric="meteor"))
     rows = [row("a few words and some more " * 40, reference="other words than those " * 40) for _ in range(300)]

@@ -23,6 +23,8 @@ TURN_CHARS = 16_000
 ROW_CHARS = 32
 """What a row costs besides its characters, in characters."""
 LONG_TURN_S = 0.03
+SURELY_LONG_S = 0.25
+"""What no kind may take to read its data or to import a package when it is first used, without being taken for slow."""
 ROWS_ELSEWHERE = 64
 """Rows on their way to other processes at once, for each call."""
 SEND_S = 1e-3
@@ -121,9 +123,16 @@ def _chars(spec: GraderSpec, row: Row) -> int:
 
 def note_turn(spec: GraderSpec, turn: Sequence[Row], seconds: float) -> None:
     """Told what a turn took of the processor. One that took longer than thought, as with kinds of other packages, makes
-    the next turns shorter; a single row that did makes its like heavy."""
+    the next turns shorter; a single row that did makes its like heavy. The first time it may have been what the kind
+    reads when it is first used, and no row's doing: that counts for nothing."""
+    is_long = seconds >= LONG_TURN_S
+    is_first = is_long and "_was_long" not in spec.__dict__
+    if is_first:
+        spec.__dict__["_was_long"] = True
+    if is_first and seconds < SURELY_LONG_S:
+        return
     note_pace(spec, turn, seconds)
-    if seconds < LONG_TURN_S:
+    if not is_long:
         return
     more = seconds / LONG_TURN_S
     if len(turn) == 1:
