@@ -254,8 +254,9 @@ def asking(calls: int, rounds: int, part: Literal["wall_s", "cpu_s"]) -> list[fl
 
 
 def worker_start() -> float:
-    """Until a worker could begin: its interpreter and its imports."""
-    return process.run([sys.executable, "-c", "import fairmark.work.worker, fairmark.run"]).cpu_s
+    """Until a worker is at full speed: its interpreter, its imports, and what METEOR reads first."""
+    begun = "import fairmark.work.worker, fairmark.run, fairmark.metrics; fairmark.metrics.meteor('a', 'b')"
+    return process.run([sys.executable, "-c", begun]).cpu_s
 
 
 # --- whole runs -------------------------------------------------------------------------------------------------------
@@ -337,7 +338,7 @@ def begin(api: cores.Api, grader: dict[str, Any], file_id: str) -> str:
 
 def ended(api: cores.Api, run: str) -> None:
     while (shown := api.get(run))["status"] in ("queued", "in_progress"):
-        time.sleep(0.02)
+        time.sleep(0.2)  # seldom: answering is work too, and no row's
     if shown["status"] != "completed" or shown["result_counts"]["errored"]:
         raise process.ProcessFailed(f"the run ended {shown['status']}: {shown['result_counts']}")
 
