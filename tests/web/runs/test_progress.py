@@ -92,7 +92,24 @@ def test_reasons_and_numbers_come_with_the_news_all_at_the_same_moment(world: Ge
     world.post(f"/v1{path}", {})
 
 
-def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open) -> None:
+LATE_END = """
+(lateMs) => {
+  const { send, setRequestHeader } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
+    if (name === "HX-Target" && value === "run") this.isLate = true;
+    setRequestHeader.call(this, name, value);
+  };
+  XMLHttpRequest.prototype.send = function (body) {
+    if (this.isLate) setTimeout(() => send.call(this, body), lateMs);
+    else send.call(this, body);
+  };
+}
+"""
+"""A busy server: what is asked for when the run has ended comes later than anything else."""
+
+
+@pytest.mark.parametrize("late_ms", [0, pytest.param(9000, marks=pytest.mark.thorough)])
+def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open, late_ms: int) -> None:
     world.house.latency_s = 0.7
     path = world.start(400)
     window = open_window(world)
@@ -111,6 +128,7 @@ def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open
     heading = page.get_by_role("heading", name="Rows", exact=True)
     heading.evaluate("heading => heading.scrollIntoView()")
     top = heading.evaluate("heading => heading.getBoundingClientRect().top")
+    page.evaluate(LATE_END, late_ms)
     expect(told).to_contain_text("All rows done", timeout=60_000)
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
     expect(page.get_by_text("50 of 400 rows")).to_be_visible()

@@ -20,13 +20,18 @@ function putBack(before) {
   if (Math.abs(drift) >= 1) scrollBy({ top: drift, behavior: "instant" });
 }
 
-/** For a moment, what comes in above the rows does not move them away from whoever reads them. */
-function holdRows() {
+/** Until what was asked for is there, and for a moment more, nothing that comes in above the rows moves them away from
+ * whoever reads them. */
+function holdRows(asked) {
   const before = place();
   let held = true;
   for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(name, () => (held = false), { once: true });
-  let end = performance.now() + HOLD_MS;
-  const last = performance.now() + HOLD_AT_MOST_MS;
+  let last = performance.now() + HOLD_AT_MOST_MS;
+  let end = last;
+  asked.finally(() => {
+    end = performance.now() + HOLD_MS;
+    last = performance.now() + HOLD_AT_MOST_MS;
+  });
   const hold = () => {
     // What is still asked for, such as the groups, will move them too.
     if (document.querySelector("#run .htmx-request")) end = Math.min(last, Math.max(end, performance.now() + HOLD_MS / 5));
@@ -98,8 +103,8 @@ function follow() {
   source.addEventListener("ended", () => {
     source.close();
     news.clear();
-    if (globalThis.scrollY > 0) holdRows();
-    htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
+    const asked = htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
+    if (globalThis.scrollY > 0) holdRows(asked);
   });
   // The browser tries again by itself, but not where the answer was an error.
   source.addEventListener("error", () => {
