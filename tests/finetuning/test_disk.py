@@ -1,6 +1,5 @@
 """A disk that has no room for a bundle: the job waits, says so, and goes on once there is some. And many jobs."""
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,15 +35,6 @@ def test_a_job_waits_for_room_and_goes_on(server: Server) -> None:
     assert len([event for event in events(server, job) if "disk is full" in event["message"]]) == 1
 
 
-def descriptors(server: Server) -> int:
-    """But for the store's own: it opens as many connections as are busy at once, up to a bound, and keeps them."""
-    count = 0
-    for path in Path(f"/proc/{server.process.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            count += not path.readlink().name.startswith("fairmark.db")
-    return count
-
-
 @pytest.mark.thorough
 def test_two_hundred_jobs_leave_no_descriptor_open(tmp_path: Path) -> None:
     server = Server(tmp_path / "home")
@@ -56,7 +46,7 @@ def test_two_hundred_jobs_leave_no_descriptor_open(tmp_path: Path) -> None:
             jobs = [created(server, given) for _ in range(many)]
             for job in jobs:
                 assert ended(server, job)["error"]["code"] == "no_trainer"
-            counts.append(descriptors(server))
+            counts.append(server.descriptors())
         assert counts[1] <= counts[0] + 5
     finally:
         server.stop()

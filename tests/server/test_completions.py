@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -268,9 +267,6 @@ def test_others_see_nothing_of_a_project(server: Server, model: FaultServer) -> 
 def test_two_hundred_rounds_of_trouble_leave_no_descriptor_behind(server: Server, model: FaultServer) -> None:
     """Whole answers, streams, cuts, and clients that go away: all that was opened is closed."""
 
-    def descriptors() -> int:
-        return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-
     def round_() -> None:
         ask(server)
         ask(server, stream=True)
@@ -287,11 +283,11 @@ def test_two_hundred_rounds_of_trouble_leave_no_descriptor_behind(server: Server
     for _ in range(5):
         round_()
     wait_for(lambda: server.gauge("fairmark_requests_in_flight") == 1)
-    before = descriptors()
+    before = server.descriptors()
     for _ in range(200):
         round_()
     wait_for(lambda: server.gauge("fairmark_requests_in_flight") == 1)
-    wait_for(lambda: descriptors() <= before + 4)
+    wait_for(lambda: server.descriptors() <= before + 4)
     wait_for(lambda: server.gauge("fairmark_completions_stored") == 410)  # the last is stored once its answer has gone
 
 
