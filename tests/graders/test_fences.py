@@ -22,6 +22,15 @@ def test_a_single_block_may_lack_its_end() -> None:
     assert read_json('```json\n{"a": 1}') == {"a": 1}
 
 
+def test_a_block_ends_with_a_fence_as_long_as_its_own() -> None:
+    assert blocks("~~~~\na\n~~~\nb\n~~~~~\nc") == [Block("", "a\n~~~\nb\n")]
+
+
+def test_an_answer_of_fences_that_never_end_is_read_once() -> None:
+    fences = [f"{'~' * length}\n" for length in range(1400, 2, -1)]  # a megabyte; trying each to its end takes minutes
+    assert blocks("".join(fences)) == [Block("", "".join(fences[1:]))]
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
