@@ -110,6 +110,23 @@ def rows(answers: list[str]) -> dict[str, Any]:
     return {"data_source": {"type": "jsonl", "source": {"type": "file_content", "content": content}}}
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Together]:
+    """Three processes for the tests that leave them as they are. Their models answer."""
+    with FaultServer() as model:
+        model.always(Provider())
+        server = Together(tmp_path_factory.mktemp("shared") / "home", environment(model), processes=3)
+        yield server
+        end(server)
+
+
+def end(server: Together) -> None:
+    pids = server.pids
+    server.stop()
+    wait_for(lambda: not any(map(is_alive, pids)))
+    assert "Traceback" not in server.stderr.read_text()
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Together] = []
@@ -120,17 +137,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start_one
     for server in started:
-        pids = server.pids
-        server.stop()
-        wait_for(lambda: not any(map(is_alive, pids)))  # noqa: B023  # called at once
-        assert "Traceback" not in server.stderr.read_text()
+        end(server)
 
 
-def test_requests_are_answered_by_all_and_the_store_is_one(start: Start) -> None:
-    server = start(processes=3)
-    assert len(server.pids) == 3
-    file_id = server.upload(b'{"item": {}}\n').json()["id"]
-    with server.through_each() as connections:
+def test_requests_are_answered_by_all_and_the_store_is_one(shared: Together) -> None:
+    assert len(shared.pids) == 3
+    file_id = shared.upload(b'{"item": {}}\n').json()["id"]
+    with shared.through_each() as connections:
         for connection in connections:
             assert connection.request("GET", f"/v1/files/{file_id}").json()["bytes"] == 13
             assert connection.request("POST", RUN, run_body()).json()["reward"] == 1.0
@@ -141,25 +154,21 @@ def test_requests_are_answered_by_all_and_the_store_is_one(start: Start) -> None
     assert 'fairmark_runs{status="completed"} 0\n' in text
 
 
-def test_what_was_stored_through_one_process_is_found_at_once_by_all(start: Start) -> None:
-    with FaultServer() as model:
-        model.always(Provider())
-        server = start(env=environment(model))
-        with server.through_each() as connections:
-            for number in range(20):
-                asked = {"model": "m", "store": True, "messages": [{"role": "user", "content": "hi"}]}
-                by, other = connections[number % 2], connections[1 - number % 2]
-                made = by.request("POST", "/v1/chat/completions", {**asked, "metadata": {"number": str(number)}})
-                assert other.request("GET", f"/v1/chat/completions/{made.json()['id']}").status == 200
-                listed = by.request("GET", f"/v1/chat/completions?metadata[number]={number}").json()["data"]
-                assert [one["id"] for one in listed] == [made.json()["id"]]
+def test_what_was_stored_through_one_process_is_found_at_once_by_all(shared: Together) -> None:
+    with shared.through_each() as connections:
+        for number in range(20):
+            asked = {"model": "m", "store": True, "messages": [{"role": "user", "content": "hi"}]}
+            by, other = connections[number % 2], connections[1 - number % 2]
+            made = by.request("POST", "/v1/chat/completions", {**asked, "metadata": {"number": str(number)}})
+            assert other.request("GET", f"/v1/chat/completions/{made.json()['id']}").status == 200
+            listed = by.request("GET", f"/v1/chat/completions?metadata[number]={number}").json()["data"]
+            assert [one["id"] for one in listed] == [made.json()["id"]]
 
 
-@pytest.mark.parametrize("by", [1, pytest.param(0, marks=pytest.mark.thorough)])
-def test_a_run_begun_at_any_process_is_worked_off_and_told_by_all(start: Start, by: int) -> None:
-    server = start()
-    where = server.new_eval(EXACT)
-    with server.through_each() as connections:
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_run_begun_at_any_process_is_worked_off_and_told_by_all(shared: Together, by: int) -> None:
+    where = shared.new_eval(EXACT)
+    with shared.through_each() as connections:
         made = connections[by].request("POST", where, rows(["a", "b"]))
         assert made.status == 201
         path = f"{where}/{made.json()['id']}"
@@ -181,11 +190,10 @@ def test_a_run_is_cancelled_at_once_by_a_process_that_does_not_work_on_it(tmp_pa
                 assert connection.request("GET", path).json()["status"] == "canceled"
 
 
-def test_a_grader_that_was_changed_at_one_process_counts_at_all_of_them_at_once(start: Start) -> None:
-    server = start(processes=3)
+def test_a_grader_that_was_changed_at_one_process_counts_at_all_of_them_at_once(shared: Together) -> None:
     asked = {"grader": {"type": "registered", "key": "exact"}, "model_sample": "x", "item": {"answer": "x"}}
-    assert server.post("/v1/graders", {"key": "exact", "grader": EXACT}).status in (200, 201)
-    with server.through_each() as connections:
+    assert shared.post("/v1/graders", {"key": "exact", "grader": EXACT}).status in (200, 201)
+    with shared.through_each() as connections:
         for change in range(6):
             operation = ("ne", "eq")[change % 2]
             for connection in connections:
@@ -278,12 +286,11 @@ def _in_flight(server: Server) -> int:
     return sum(int(line.split()[-1]) for line in lines if line.startswith("fairmark_requests_in_flight{"))
 
 
-def test_a_port_or_a_file_that_another_server_has_is_refused(start: Start, tmp_path: Path) -> None:
-    server = start()
+def test_a_port_or_a_file_that_another_server_has_is_refused(shared: Together, tmp_path: Path) -> None:
     env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(tmp_path / "other")}
-    taken = command.run(["serve", "--processes", "2", "--port", str(server.port)], cwd=tmp_path, env=env)
+    taken = command.run(["serve", "--processes", "2", "--port", str(shared.port)], cwd=tmp_path, env=env)
     assert (taken.returncode, "address already in use" in taken.stderr) == (2, True)
-    env["FAIRMARK_HOME"] = str(server.home)
+    env["FAIRMARK_HOME"] = str(shared.home)
     for processes in ("1", "2"):
         second = command.run(["serve", "--processes", processes, "--port", "0"], cwd=tmp_path, env=env)
         assert (second.returncode, "another Fairmark server uses this database" in second.stderr) == (2, True)
