@@ -366,7 +366,7 @@ def test_a_reason_that_is_no_number_is_told(server: Server, reason: str) -> None
 
 def expect_focus(page: Page, name: str) -> None:
     """It comes a moment after what is seen, once HTMX has settled what it swapped."""
-    page.wait_for_function("name => document.activeElement.id === name", arg=name)
+    expect(page.locator(f"#{name}")).to_be_focused()
 
 
 def test_the_focus_stays_where_it_was_after_sorting_and_paging(here: Page) -> None:
@@ -378,7 +378,7 @@ def test_the_focus_stays_where_it_was_after_sorting_and_paging(here: Page) -> No
     here.get_by_role("link", name="Next").focus()
     here.keyboard.press("Enter")
     expect(here.get_by_text("51 – 60 of 60 rows")).to_be_visible()
-    here.wait_for_function("document.activeElement !== document.body")  # although there is no next page any more
+    expect(here.locator(":focus")).to_have_count(1)  # although there is no next page any more
 
 
 def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:

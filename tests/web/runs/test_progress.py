@@ -92,6 +92,7 @@ def test_reasons_and_numbers_come_with_the_news_all_at_the_same_moment(world: Ge
     world.post(f"/v1{path}", {})
 
 
+TOP = "node => node.getBoundingClientRect().top"
 LATE_END = """
 (lateMs) => {
   const { send, setRequestHeader } = XMLHttpRequest.prototype;
@@ -127,16 +128,14 @@ def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open
     expect(page.get_by_role("table", name="Reasons of errors")).to_be_visible()
     heading = page.get_by_role("heading", name="Rows", exact=True)
     heading.evaluate("heading => heading.scrollIntoView()")
-    top = heading.evaluate("heading => heading.getBoundingClientRect().top")
+    top = heading.evaluate(TOP)
     page.evaluate(LATE_END, late_ms)
     expect(told).to_contain_text("All rows done", timeout=60_000)
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
     expect(page.get_by_text("50 of 400 rows")).to_be_visible()
     expect(page.get_by_role("radio", name="All 400")).to_be_checked()
     # Whoever reads the rows finds them where they were.
-    page.wait_for_function(
-        "top => Math.abs(document.getElementById('rows-title').getBoundingClientRect().top - top) < 1", arg=top
-    )
+    wait_for(lambda: abs(heading.evaluate(TOP) - top) < 1)
     check_page(window, "run-ended")
 
 
