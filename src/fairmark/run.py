@@ -241,7 +241,9 @@ async def agrade_stream(
     elsewhere = machines(engine, address, actors, judge)
     spec = await aspecify(grader)
     rows = frames.rows_in(rows)
-    ctx = replace(shared_context(judge, budget), elsewhere=elsewhere)
+    ctx = shared_context(judge, budget)
+    if elsewhere is not None:
+        ctx = replace(ctx, elsewhere=elsewhere)
     graded = graded_chunks(spec, rows, ctx, read_deadline(deadline_s))
     try:
         async for results in graded:

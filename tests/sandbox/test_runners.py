@@ -2,14 +2,19 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairmark.sandbox.base import MB, Limits, Outcome, Program
-from fairmark.sandbox.runners import MAX_KEPT_BYTES, MAX_REPLY_BYTES, Runner, RunnerGone
+from fairmark.sandbox.runners import MAX_KEPT_BYTES, MAX_REPLY_BYTES, ForeignProcess, Runner, RunnerGone
 from tests.sandbox.pools import until
 
 LIMITS = Limits(wall_s=0.3, memory_bytes=MB, disk_bytes=MB, cpus=1)
@@ -338,3 +343,40 @@ def test_a_program_that_does_not_load_gives_no_runner(reply: dict[str, Any]) -> 
         return gone.value.outcome.failure, process.killed
 
     assert asyncio.run(run()) == ("error" if "failed" in reply else "died", 1)
+
+
+def test_a_foreign_process_tells_of_its_threads_and_memory_until_it_is_killed_and_leaves_nothing_open() -> None:
+    before = open_descriptors()
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        process = ForeignProcess(os.pidfd_open(program.pid))
+        assert process.threads() == 2
+        assert MB < process.memory_bytes() < 100 * MB
+        process.kill()
+        assert program.wait() == -signal.SIGKILL
+    assert open_descriptors() == before
+
+
+def test_of_a_process_that_is_gone_nothing_is_told() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as program:
+        handle = os.pidfd_open(program.pid)
+    before = open_descriptors()
+    process = ForeignProcess(handle)
+    assert (process.threads(), process.memory_bytes()) == (1, 0)
+    process.kill()
+    assert open_descriptors() == before - {handle}
+
+
+TWO_THREADS = """
+import sys, threading
+threading.Thread(target=sys.stdin.read, daemon=True).start()
+print("begun", flush=True)
+threading.Event().wait()
+"""
+
+
+def open_descriptors() -> set[int]:
+    return {int(each.name) for each in Path("/proc/self/fd").iterdir() if each.exists()}

@@ -78,6 +78,14 @@ def test_failures_of_single_rows_are_told_at_once_and_then_together(caplog: pyte
     assert len([record for record in caplog.records if "not graded" in record.getMessage()]) == 1
 
 
+def test_a_failure_is_told_with_all_the_rows_that_came_before_it(caplog: pytest.LogCaptureFixture) -> None:
+    function = verl.reward(BOTH, item={"answer": "ground_truth"}, on_error="zero")
+    for answer in ("Paris", "Rome", "Paris", "!"):
+        ask(function, answer)
+    (told,) = [record.getMessage() for record in caplog.records if "not graded" in record.getMessage()]
+    assert "1 of 4 rows" in told
+
+
 def test_a_mistyped_option_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     options = {"grader": EXACT, "item": {"answer": "ground_truth"}, "on_eror": "zero", "reward_router_address": None}
     ask(verl.compute_score, "Paris", "Rome", **options)

@@ -80,10 +80,10 @@ class _Later:
         self._spec = spec
         self._told = told
         self._kind: Kind | None = None
+        vars(self).update(told)
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._told:
-            return self._told[name]
+        """What is asked for the first time. Every grade asks for some of it again."""
         if self._kind is None:
             module = import_module(f"fairmark.graders.{self._name}")
             spec = getattr(module, self._spec)
@@ -91,7 +91,9 @@ class _Later:
                 self._kind = Kind(spec, None, module.grade_many, _always, **self._told)
             else:
                 self._kind = Kind(spec, module.grade, **self._told)
-        return getattr(self._kind, name)
+        value = getattr(self._kind, name)
+        setattr(self, name, value)
+        return value
 
 
 def _asks(name: str, spec: str, title: str, **told: Any) -> Kind:

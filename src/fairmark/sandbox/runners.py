@@ -13,7 +13,6 @@ import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ from fairmark import jsontext
 from fairmark.sandbox.base import Failure, Outcome, Program
 from fairmark.work import counts
 
+TOKEN_BYTES = 8
 MAX_REPLY_BYTES = 1024 * 1024
 MAX_KEPT_BYTES = 512 * 1024 * 1024
 """A runner that has grown beyond this is not kept for the next grade."""
@@ -59,12 +59,25 @@ class ForeignProcess:
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
+        self._told: list[int] | None = None
 
-    @cached_property
-    def _told(self) -> tuple[Path, Path]:
-        """Where the system tells of its threads and of its memory. Looked at before and after every message."""
-        folder = Path(f"/proc/{_pid_behind(self._handle)}")
-        return folder / "task", folder / "statm"
+    def _tells(self) -> list[int]:
+        """Descriptors of where the system tells of its threads and of its memory, both or none. They are looked at
+        before and after every message, and opening them takes longer than many a grade."""
+        if self._told is None:
+            self._told = []
+            folder = f"/proc/{_pid_behind(self._handle)}"
+            try:
+                for name in ("task", "statm"):
+                    self._told.append(os.open(f"{folder}/{name}", os.O_RDONLY | os.O_CLOEXEC))
+            except OSError:
+                self._forget()
+        return self._told
+
+    def _forget(self) -> None:
+        for descriptor in self._told or []:
+            os.close(descriptor)
+        self._told = []
 
     def kill(self) -> None:
         try:
@@ -72,19 +85,20 @@ class ForeignProcess:
         except ProcessLookupError:
             pass
         os.close(self._handle)
+        self._forget()
 
     def threads(self) -> int:
         """1 where nobody can tell."""
         try:
-            return self._told[0].stat().st_nlink - 2
-        except OSError:
+            return os.fstat(self._tells()[0]).st_nlink - 2
+        except (OSError, IndexError):
             return 1
 
     def memory_bytes(self) -> int:
         """0 where nobody can tell."""
         try:
-            _, resident, shared, *_ = map(int, self._told[1].read_bytes().split())
-        except (OSError, ValueError):
+            _, resident, shared, *_ = map(int, os.pread(self._tells()[1], 256, 0).split())
+        except (OSError, ValueError, IndexError):
             return 0
         return (resident - shared) * resource.getpagesize()
 
@@ -96,6 +110,12 @@ def _pid_behind(handle: int) -> int:
         return next(int(line.split()[1]) for line in told.splitlines() if line.startswith("Pid:"))
     except (OSError, StopIteration, ValueError):
         return 0
+
+
+def _tokens(count: int) -> list[str]:
+    """As many as that, which nobody can guess."""
+    text = secrets.token_hex(TOKEN_BYTES * count)
+    return [text[start : start + 2 * TOKEN_BYTES] for start in range(0, len(text), 2 * TOKEN_BYTES)]
 
 
 class Runner(asyncio.Protocol):
@@ -123,7 +143,7 @@ class Runner(asyncio.Protocol):
     async def start(cls, program: Program, channel: socket.socket, process: Process) -> "Runner":
         """Take over a runner that waits for its program. Raises RunnerGone where the program does not load."""
         runner = cls(program, process)
-        token = secrets.token_hex(8)
+        (token,) = _tokens(1)
         order = {"id": token, "source": program.source, "calls": program.calls}
         started = perf_counter()
         try:
@@ -148,7 +168,7 @@ class Runner(asyncio.Protocol):
         `limit_s`: what a row may take, where that is less than its program's limit.
         """
         self._limit_s = self.program.limits.wall_s if limit_s is None else limit_s
-        ids = [secrets.token_hex(8) for _ in rows]
+        ids = _tokens(len(rows))
         message = b",".join(b'["%s",%s]' % (token.encode(), row) for token, row in zip(ids, rows, strict=True))
         started = perf_counter()
         try:

@@ -101,6 +101,7 @@ class Reward:
         self.parts = list(self.spec.children)
         """The parts of a multi grader: what is logged never depends on the row."""
         self.asks_judges = any(models(self.spec))
+        self._logged: dict[str, dict[str, Callable[[Result], float]]] = {}
         self._mark = uuid.uuid4().hex
         if warm and self.runs_here:
             open_sandbox(self.spec)
@@ -136,12 +137,17 @@ class Reward:
     def logs(self, results: Sequence[Result], between: str = "/") -> dict[str, list[float]]:
         """What is plotted, by names that are always the same: each part, whether a row failed, and what the judges of
         a grader that has some cost; 0 where no price is known."""
-        name = self.spec.name
-        logs = {f"{name}{between}{part}": [_part(result, part) for result in results] for part in self.parts}
-        logs[f"{name}{between}failed"] = [float(not result.ok) for result in results]
-        if self.asks_judges:
-            logs[f"{name}{between}judge_dollars"] = [result.cost or 0.0 for result in results]
-        return logs
+        return {name: [number(result) for result in results] for name, number in self.logged(between).items()}
+
+    def logged(self, between: str) -> dict[str, Callable[[Result], float]]:
+        """The names of what is plotted, and what of a result it is."""
+        if between not in self._logged:
+            numbers: dict[str, Callable[[Result], float]] = {part: _number_of(part) for part in self.parts}
+            numbers["failed"] = lambda result: float(not result.ok)
+            if self.asks_judges:
+                numbers["judge_dollars"] = lambda result: result.cost or 0.0
+            self._logged[between] = {f"{self.spec.name}{between}{name}": number for name, number in numbers.items()}
+        return self._logged[between]
 
     def _tell(self, results: Sequence[Result]) -> None:
         """Of a call's failures, if there are any, in one line."""
@@ -194,9 +200,12 @@ def _last_line(result: Result) -> str:
     return (result.error or result.skipped or "").strip().rpartition("\n")[2]
 
 
-def _part(result: Result, part: str) -> float:
-    value = result.grade.sub_rewards.get(part, 0.0)
-    return value if math.isfinite(value) else 0.0
+def _number_of(part: str) -> Callable[[Result], float]:
+    def number(result: Result) -> float:
+        value = result.grade.sub_rewards.get(part, 0.0)
+        return value if math.isfinite(value) else 0.0
+
+    return number
 
 
 def _read_on_error(on_error: Any, can_mask: bool) -> OnError:

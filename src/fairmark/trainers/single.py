@@ -1,6 +1,7 @@
 """What adapters share whose trainers ask for one row at a time: a gatherer behind them, and one result to tell of."""
 
 import asyncio
+import itertools
 import math
 import time
 from collections import Counter
@@ -32,28 +33,32 @@ class SingleReward(Reward):
         super().__init__(*arguments, **options)
         self.gatherer = Gatherer(self.spec, self.options.deadline_s, self.options.judge)
         self._reasons: Counter[str] = Counter()
-        self._rows_since = 0
+        self._rows = itertools.count(1)
+        self._rows_told = 0
         self._told_at = -math.inf
 
     def number(self, result: Result) -> float:
         """The reward, for trainers that take nothing but numbers. Raises GradingFailed where `on_error` says so."""
+        if result.ok and not self._reasons:  # as nearly always: other threads wait for this one
+            next(self._rows)
+            return result.reward
         (value,) = self.rewards([result])
         return 0.0 if value is None else value  # masked: by a sign beside it
 
     def row_logs(self, result: Result, between: str = "/") -> dict[str, float]:
-        return {name: values[0] for name, values in self.logs([result], between).items()}
+        return {name: number(result) for name, number in self.logged(between).items()}
 
     def _tell(self, results: Sequence[Result]) -> None:
         """The first failure at once, and then of all rows since, but not a line a row."""
+        count = max(next(self._rows) for _ in results)
         reasons = reasons_of(results)
         with _lock:
-            self._rows_since += len(results)
             if reasons:
                 self._reasons += reasons
             if not self._reasons or time.monotonic() < self._told_at + TELL_EVERY_S:
                 return
-            rows, reasons = self._rows_since, self._reasons
-            self._rows_since, self._reasons, self._told_at = 0, Counter(), time.monotonic()
+            rows, reasons = count - self._rows_told, self._reasons
+            self._rows_told, self._reasons, self._told_at = count, Counter(), time.monotonic()
         self._warn(reasons, rows)
 
 
