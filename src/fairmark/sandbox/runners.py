@@ -13,6 +13,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -59,25 +60,13 @@ class ForeignProcess:
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._told: list[int] | None = None
 
-    def _tells(self) -> list[int]:
-        """Descriptors of where the system tells of its threads and of its memory, both or none. They are looked at
-        before and after every message, and opening them takes longer than many a grade."""
-        if self._told is None:
-            self._told = []
-            folder = f"/proc/{_pid_behind(self._handle)}"
-            try:
-                for name in ("task", "statm"):
-                    self._told.append(os.open(f"{folder}/{name}", os.O_RDONLY | os.O_CLOEXEC))
-            except OSError:
-                self._forget()
-        return self._told
-
-    def _forget(self) -> None:
-        for descriptor in self._told or []:
-            os.close(descriptor)
-        self._told = []
+    @cached_property
+    def _told(self) -> tuple[str, str]:
+        """Where the system tells of its threads and of its memory. Looked at before and after every message, and so by
+        the plainest calls there are."""
+        folder = f"/proc/{_pid_behind(self._handle)}"
+        return f"{folder}/task", f"{folder}/statm"
 
     def kill(self) -> None:
         try:
@@ -85,20 +74,23 @@ class ForeignProcess:
         except ProcessLookupError:
             pass
         os.close(self._handle)
-        self._forget()
 
     def threads(self) -> int:
         """1 where nobody can tell."""
         try:
-            return os.fstat(self._tells()[0]).st_nlink - 2
-        except (OSError, IndexError):
+            return os.stat(self._told[0]).st_nlink - 2  # noqa: PTH116
+        except OSError:
             return 1
 
     def memory_bytes(self) -> int:
         """0 where nobody can tell."""
         try:
-            _, resident, shared, *_ = map(int, os.pread(self._tells()[1], 256, 0).split())
-        except (OSError, ValueError, IndexError):
+            descriptor = os.open(self._told[1], os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                _, resident, shared, *_ = map(int, os.read(descriptor, 256).split())
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError):
             return 0
         return (resident - shared) * resource.getpagesize()
 
