@@ -122,10 +122,13 @@ def check_accessible(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")  # what is half under the heading would be found too small
     page.evaluate(f"() => {{ {_axe()} }}")  # by the debugger: the page's own policy lets no script in
     rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules)
+    found = page.evaluate(
+        "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']}).then((found) => found.violations)",
+        rules,
+    )
     told = [
         f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in nodes)
-        for each in found["violations"]
+        for each in found
         for nodes in [each["nodes"]]
     ]
     assert not told, "\n".join(told)

@@ -45,6 +45,7 @@ def test_a_hacked_reward_is_shown_against_a_gold_grader(server: Server, open_win
     page = window.page
     page.goto(f"/evals/{eval_id}")
     page.get_by_role("link", name="Reward against gold").click()
+    expect(page.get_by_role("heading", name="A new report")).to_be_visible()
     check_page(window, "gold-empty")
     page.get_by_label("Gold", exact=True).select_option("grader")
     page.get_by_label("Gold grader").select_option("gold")
