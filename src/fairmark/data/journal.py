@@ -157,6 +157,12 @@ def pending(home: Path) -> list[JournalledRun]:
     return sorted(runs, key=lambda kept: (kept.started_at, kept.id))
 
 
+def has_some_for(home: Path, db: str) -> bool:
+    """Whether runs wait here for the database of this URL."""
+    mark = store_mark(db)
+    return any(kept.store == mark and not kept.is_taken for kept in pending(home))
+
+
 def find_stopped(home: Path, output: str, mark: str) -> JournalledRun | None:
     """The run that stopped while it wrote this results file, by these graders."""
     stopped = [kept for kept in pending(home) if kept.output == output and kept.mark == mark and kept.goes_on]

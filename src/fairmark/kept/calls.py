@@ -3,11 +3,13 @@
 They work where a loop runs already, as in notebooks: everything happens on a loop of their own.
 """
 
+import asyncio
 import dataclasses
 import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from fairmark.data import journal
 from fairmark.data.comparing import MOST_RUNS
 from fairmark.data.comparison import Comparison, compare_sides
 from fairmark.errors import InvalidData
@@ -103,7 +105,8 @@ async def _with_place(
         raise InvalidData(f"Kept runs need {error.name}: pip install 'fairmark[server]'") from None
     check_project(project)
     folder, url = settings().data_folder, db or settings().db
-    store = await Store.open(url or None, folder, exclusive=False)
+    makes = await asyncio.to_thread(journal.has_some_for, folder, url)
+    store = await Store.open(url or None, folder, exclusive=False, makes=makes)
     try:
         await take_in(store, folder, url)
         return await work(StoredRuns(store, project))

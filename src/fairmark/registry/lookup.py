@@ -199,7 +199,8 @@ class _FindLocally:
             from fairmark.store import Store
         except ModuleNotFoundError as error:
             raise InvalidData(f"Registered graders need {error.name}: pip install 'fairmark[server]'") from None
-        store = await Store.open(self._settings.db or None, self._settings.data_folder, exclusive=False)
+        folder = self._settings.data_folder
+        store = await Store.open(self._settings.db or None, folder, exclusive=False, makes=False)
         try:
             return await store.graders.find(project, wanted)
         finally:

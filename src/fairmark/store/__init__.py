@@ -146,14 +146,15 @@ class Store:
         self.spending = Spending(database)
 
     @classmethod
-    async def open(cls, url: str | None, home: Path, *, exclusive: bool = True) -> "Store":
+    async def open(cls, url: str | None, home: Path, *, exclusive: bool = True, makes: bool = True) -> "Store":
         """The store in the database that the URL names, its tables made or brought up to date.
 
         Without a URL it is the SQLite file `fairmark.db` in `home`. A SQLite file takes one server at a time; without
-        `exclusive`, which is for keys and graders beside one, runs must not be claimed. Raises InvalidDatabase or
+        `exclusive`, which is for keys and graders beside one, runs must not be claimed. Without `makes`, which is for
+        those who look for something, a file that the URL names must be there. Raises InvalidDatabase or
         StoreUnavailable.
         """
-        return cls(await Database.open(url, home, exclusive), home)
+        return cls(await Database.open(url, home, exclusive, makes), home)
 
     async def check_room(self) -> None:
         """Raises DiskFull where nothing can be stored at the moment, files or rows."""

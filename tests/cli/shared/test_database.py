@@ -31,7 +31,11 @@ def test_work_is_done_in_the_home_and_found_there_again(home: Path) -> None:
 
 
 def test_another_database_may_be_named(home: Path, tmp_path: Path) -> None:
-    assert with_store(f"sqlite:///{tmp_path / 'other.db'}", make_key) == 1
+    named = f"sqlite:///{tmp_path / 'other.db'}"
+    with pytest.raises(InvalidDatabase, match="there is no database"):  # it may be mistyped
+        with_store(named, make_key)
+    assert with_store(named, make_key, makes=True) == 1
+    assert with_store(named, make_key) == 2
     assert (tmp_path / "other.db").exists()
     assert not (home / "fairmark.db").exists()
 

@@ -139,6 +139,34 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
             await Store.open(None, home)
 
 
+async def test_who_looks_for_something_is_told_of_a_named_file_that_is_not_there_and_none_is_made(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "mistyped.db"
+    with pytest.raises(InvalidDatabase, match=f"^there is no database {file}.$"):
+        await Store.open(f"sqlite:///{file}", tmp_path, exclusive=False, makes=False)
+    assert list(tmp_path.iterdir()) == []
+    await (await Store.open(f"sqlite:///{file}", tmp_path, exclusive=False)).close()
+    await (await Store.open(f"sqlite:///{file}", tmp_path, exclusive=False, makes=False)).close()
+
+
+@pytest.mark.parametrize("makes", [True, False])
+async def test_a_path_that_lacks_its_first_slash_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, makes: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "fairmark.db"
+    with pytest.raises(InvalidDatabase, match=f"four slashes: sqlite:///{file}.$"):
+        await Store.open(f"sqlite://{file}", tmp_path / "home", makes=makes)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_relative_path_makes_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    await (await Store.open("sqlite:///new/fairmark.db", tmp_path / "home")).close()
+    assert (tmp_path / "new" / "fairmark.db").exists()
+
+
 async def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable) as error:
         await Store.open("postgresql://u:secret@127.0.0.1:1/d", tmp_path)

@@ -130,7 +130,7 @@ def _load(
             copies = copies_of(settings().data_folder, made)
             return await load(made, store, project, on_clash=on_clash, copies_in=copies)
 
-        loaded = with_store(db, work)
+        loaded = with_store(db, work, makes=True)
     for line in [*report.lines(), *loaded.lines()]:
         typer.echo(line)
     _show_starts(report)

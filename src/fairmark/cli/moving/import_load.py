@@ -65,4 +65,4 @@ def load_archive(
             archive, store, checked_project(project), on_clash=on_clash, dry_run=dry_run, progress=progress
         )
 
-    return with_store(db, work)
+    return with_store(db, work, makes=True)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from fairmark.cli.shared.database import checked_project, with_store
 from fairmark.cli.shared.progress import RowProgress
+from fairmark.data import journal
 from fairmark.errors import InvalidData
 from fairmark.kept.found import RunsOnServer, RunSource, StoredRuns
 from fairmark.settings import settings
@@ -68,4 +69,4 @@ def with_runs(db: str | None, work: "Callable[[Store], Awaitable[Result]]", home
             await take_in(store, folder, db or settings().db, told)
         return await work(store)
 
-    return with_store(db, taken_in)
+    return with_store(db, taken_in, makes=journal.has_some_for(folder, db or settings().db))

@@ -96,7 +96,7 @@ def _here(db: str | None, project: str, eval_id: str, run_id: str, body: dict[st
     import asyncio
 
     async def opened() -> dict[str, Any]:
-        store = await Store.open(db or settings().db or None, settings().data_folder)
+        store = await Store.open(db or settings().db or None, settings().data_folder, makes=False)
         try:
             return await _work(store, checked_project(project), eval_id, run_id, body)
         finally:

@@ -151,7 +151,7 @@ def import_(
         return await registration.bring(checked_project(project), read_pack(pack), update=update)
 
     try:
-        done = with_store(db, work)
+        done = with_store(db, work, makes=True)
     except InvalidGrader as error:
         raise InvalidGrader([Problem(f"{file}: {problem.path}", *problem[1:]) for problem in error.problems]) from None
     except DuplicateKey as error:

@@ -33,7 +33,7 @@ def create(
 
     Exit status: 0 made, 2 a bad option or database, 3 the database cannot be used now.
     """
-    typer.echo(with_store(db, lambda store: store.keys.create(project, name)))
+    typer.echo(with_store(db, lambda store: store.keys.create(project, name), makes=True))
 
 
 @app.command("list")

@@ -61,7 +61,7 @@ def set_(
         await store.limits.set(project, wanted)
         return wanted
 
-    _show({project: with_store(db, change)})
+    _show({project: with_store(db, change, makes=True)})
 
 
 @app.command("list")

@@ -19,8 +19,9 @@ Db = Annotated[
 ]
 
 
-def with_store(db: str | None, work: "Callable[[Store], Awaitable[Result]]") -> Result:
-    """What `work` gives, with the store open for as long. Raises as `Store.open` does."""
+def with_store(db: str | None, work: "Callable[[Store], Awaitable[Result]]", makes: bool = False) -> Result:
+    """What `work` gives, with the store open for as long. `makes`: a database that is named and not there is made.
+    Raises as `Store.open` does."""
     try:
         from fairmark.store import Store
     except ModuleNotFoundError as error:
@@ -29,7 +30,7 @@ def with_store(db: str | None, work: "Callable[[Store], Awaitable[Result]]") -> 
     import asyncio
 
     async def opened() -> Result:
-        store = await Store.open(db or settings().db or None, settings().data_folder, exclusive=False)
+        store = await Store.open(db or settings().db or None, settings().data_folder, exclusive=False, makes=makes)
         try:
             return await work(store)
         finally:
@@ -44,7 +45,7 @@ def check_database(db: str | None) -> None:
     async def nothing(store: "Store") -> None:
         pass
 
-    with_store(db, nothing)
+    with_store(db, nothing, makes=True)
 
 
 def without_password(db: str) -> str:

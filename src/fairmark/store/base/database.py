@@ -92,11 +92,14 @@ class Database:
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @classmethod
-    async def open(cls, url: str | None, home: Path, exclusive: bool) -> "Database":
-        """Raises InvalidDatabase or StoreUnavailable. With `exclusive` no second server may use the SQLite file."""
+    async def open(cls, url: str | None, home: Path, exclusive: bool, makes: bool = True) -> "Database":
+        """Raises InvalidDatabase or StoreUnavailable. With `exclusive` no second server may use the SQLite file;
+        without `makes` a file that a URL names must be there."""
         database = cls(parse_url(url, home))
         try:
             if database.is_sqlite:
+                if url:
+                    _check_place(Path(str(make_url(url).database)).expanduser(), makes)
                 _make_folder(Path(database.name).parent)
                 _keep_private(Path(database.name))
                 if exclusive:
@@ -348,6 +351,20 @@ def _postgres_engine(url: URL, connections: int) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=POOL_TIMEOUT_S,
     )
+
+
+def _check_place(named: Path, makes: bool) -> None:
+    """Raises InvalidDatabase where a new file would most likely be a mistake: whoever only looks would find nothing in
+    it, and a path that lacks its first slash would lie in a folder that nobody made."""
+    file, rooted = named.absolute(), Path("/") / named
+    if file.exists():
+        return
+    lacks_slash = not named.is_absolute() and rooted.parent != Path("/") and rooted.parent.is_dir()
+    meant = f" A path from the root has four slashes: sqlite:///{rooted}." if lacks_slash else ""
+    if not makes:
+        raise InvalidDatabase(f"there is no database {file}.{meant}")
+    if lacks_slash and not file.parent.exists():
+        raise InvalidDatabase(f"{file.parent}: there is no such folder.{meant}")
 
 
 def _make_folder(folder: Path) -> None:
