@@ -16,6 +16,7 @@ from tests import cpu, thoroughness
 DURATIONS = Path(__file__).with_name("durations.json")
 """Seconds of each file that takes some, as `make durations` measured them."""
 PAGES = "tests/web/"
+AS_LONG_AS_ALL_PAGES_S = 300
 SHARES = frozenset({"thoroughness", "share", "is_whole", "thorough"})
 """Names under which files of tests know `thoroughness`, and what tests of metrics make of it."""
 NO_PARAMETERS = SimpleNamespace(params={})
@@ -46,7 +47,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no worker begins one when the others are done.
 
-    Tests of pages stay together, and so does their browser: a worker starts it once. That both databases do the same,
+    Tests of pages stay together, and so does their browser: a worker starts it once. They come first, but for a file
+    that takes as long as all of them. That both databases do the same,
     and that a page is right in the other look too, is held by the thorough run, and so is all of what the quick one
     tries a share of. What happens at once or is cut off is tried `on_both` databases in every run.
     """
@@ -57,7 +59,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.thorough)
     seconds: dict[str, float] = json.loads(DURATIONS.read_text())
     files = {item: item.nodeid.partition("::")[0] for item in items}
-    items.sort(key=lambda item: (not files[item].startswith(PAGES), -seconds.get(files[item], 0), files[item]))
+
+    def turn(item: pytest.Item) -> tuple[bool, bool, float, str]:
+        file = files[item]
+        takes_s = seconds.get(file, 0)
+        return takes_s < AS_LONG_AS_ALL_PAGES_S, not file.startswith(PAGES), -takes_s, file
+
+    items.sort(key=turn)
 
 
 def _is_on_postgresql(item: pytest.Item) -> bool:
