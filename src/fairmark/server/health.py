@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from fairmark.errors import ApiError
 from fairmark.evals.run_calls import STATUSES
 from fairmark.refusals import answer_to, disk_full, shutting_down
+from fairmark.serving import log
 from fairmark.serving.metrics import by_status, stored_completions
 from fairmark.serving.siblings import Siblings
 from fairmark.serving.wire import State, answer, state
@@ -43,9 +45,10 @@ async def ready(request: Request) -> Response:
             late = StoreUnavailable(f"the store did not answer within {READY_WITHIN_S:g} s.")
             refusal, checks[name] = refusal or answer_to(late, ""), str(late)
         except (ApiError, StoreUnavailable) as error:
-            # 503 is what those who balance load look for.
-            refusal = refusal or (disk_full(503) if isinstance(error, DiskFull) else answer_to(error, ""))
-            checks[name] = str(error)
+            # 503 is what those who balance load look for. Anybody may ask: where the store is, the log alone says.
+            told = disk_full(503) if isinstance(error, DiskFull) else answer_to(error, "")
+            refusal, checks[name] = refusal or told, told.message
+            log.event(logging.WARNING, "not ready", check=name, reason=str(error))
     if refusal is not None:
         refusal.extra["checks"] = checks
         raise refusal
