@@ -71,19 +71,19 @@ class GraderSpec(BaseModel):
         """How many times as much as a row's own characters it goes through, where a quick look counts little."""
         if self.children:
             return sum(child.effort for child in self.children.values())
-        fills = Counter(
-            (variable.namespace, *variable.steps[:1]) for template in self._templates for variable in template.variables
-        )
+        variables = (variable for template in self.own_templates for variable in template.variables)
+        fills = Counter((variable.namespace, *variable.steps[:1]) for variable in variables)
         return max(fills.values(), default=1) * (QUICK if self.is_quick else 1.0)
 
     @cached_property
     def own_chars(self) -> int:
         """How long the texts are that it brings along itself."""
         inside = sum(child.own_chars for child in self.children.values())
-        return inside + sum(len(template.source) for template in self._templates)
+        return inside + sum(len(template.source) for template in self.own_templates)
 
     @property
-    def _templates(self) -> list[Template]:
+    def own_templates(self) -> list[Template]:
+        """Its texts, without those of graders inside it."""
         return [value for value in self.__dict__.values() if isinstance(value, Template)]
 
     @classmethod

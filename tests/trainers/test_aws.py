@@ -65,7 +65,7 @@ def test_too_many_failures_stop_the_job() -> None:
 
 
 def test_without_a_sandbox_it_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_here(spec: Any) -> None:
+    def none_here(spec: Any, deadline_s: float) -> None:
         raise InvalidGrader.at("$", "its code cannot be run here: none.", "sandbox_unavailable")
 
     monkeypatch.setattr(reward, "open_sandbox", none_here)

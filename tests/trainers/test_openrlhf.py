@@ -76,3 +76,17 @@ def test_a_text_in_place_of_a_list_is_refused_and_no_answer_fails() -> None:
 def test_it_pickles() -> None:
     again = pickle.loads(pickle.dumps(openrlhf.reward(LABELLED, on_error="mask")))  # noqa: S301
     assert again(["q4"], ["q"], ["4"])["rewards"] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("query", "prompt", "sample"),
+    [
+        ("<s> q 4</s>", "<s>q ", "4"),  # the tokenizer wrote the space anew
+        ("<s>What is\n2+2? 4", "What is 2+2?", " 4"),
+        ("<|begin_of_text|>q 4", "q ", "4"),
+        ("something else", "hi ", "something else"),  # an answer alone
+    ],
+)
+def test_a_prompt_is_found_whatever_its_tokenizer_made_of_it(query: str, prompt: str, sample: str) -> None:
+    (row,) = openrlhf.rows_of([query], [prompt], ["x"])
+    assert row["sample"].strip() == sample.strip()

@@ -1,7 +1,7 @@
 """What is answered at each route: rows of a body, graded, in the words of the trainer that asks there."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal
 from urllib.parse import parse_qs
 
@@ -12,7 +12,9 @@ from fairmark.rewardserver import nemo, wire
 from fairmark.run import agrade_many
 from fairmark.spec import GraderSpec
 from fairmark.trainers.gather import Gatherer
+from fairmark.trainers.needs import complete, needed
 from fairmark.trainers.reward import BATCH_DEADLINE_S
+from fairmark.trainers.telling import OneByOne
 
 ROW_DEADLINE_S = 170.0
 """OpenRLHF waits for 180 s, and asks again."""
@@ -25,11 +27,17 @@ class Served:
     def __init__(self, spec: GraderSpec) -> None:
         self.spec = spec
         self._gatherer = Gatherer(spec, ROW_DEADLINE_S)
+        self._needs = needed(spec)
+        self._told = OneByOne(spec.name, "given 0, and told")
 
     async def grade(self, rows: list[wire.Row]) -> list[Result]:
+        rows = [complete(row, self._needs) for row in rows]
         if len(rows) == 1:
-            return [await self._gatherer.agrade(rows[0])]
-        return await agrade_many(self.spec, rows, deadline_s=BATCH_DEADLINE_S)
+            results: Sequence[Result] = [await self._gatherer.agrade(rows[0])]
+        else:
+            results = await agrade_many(self.spec, rows, deadline_s=BATCH_DEADLINE_S)
+        self._told.note(results)
+        return list(results)
 
 
 def read_on_error(query: bytes, otherwise: OnError) -> OnError:
@@ -65,7 +73,7 @@ async def _get_reward(served: Served, body: bytes, on_error: OnError) -> Any:
 
 async def _scores(served: Served, body: bytes, on_error: OnError) -> Any:
     results = await served.grade(wire.rows_of_texts(wire.read(body, wire.Conversations)))
-    return wire.plain_scores(served.spec, results)
+    return wire.plain_scores(results)
 
 
 async def _verify(served: Served, body: bytes, on_error: OnError) -> Any:

@@ -9,7 +9,8 @@ from fairmark.serving.process import Server, bind, config, on_loopback, url_of
 from fairmark.serving.proxies import read_proxies
 from fairmark.settings import Settings
 from fairmark.spec import GraderSpec
-from fairmark.trainers.reward import check, open_sandbox
+from fairmark.trainers.reward import check
+from fairmark.trainers.warming import open_sandbox
 
 
 def serve(

@@ -1,6 +1,5 @@
 """What comes over the wire and what goes back: requests into rows, results into responses."""
 
-import logging
 import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -16,7 +15,6 @@ from fairmark.trainers import openrlhf
 T = TypeVar("T")
 
 Row = dict[str, Any]
-_log = logging.getLogger("fairmark")
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):
@@ -157,9 +155,6 @@ def remote_rewards(spec: GraderSpec, results: Sequence[Result], masked: bool = F
     return {"rewards": rewards, "scores": scores, "extra_logs": openrlhf.extra_logs(spec, results)}
 
 
-def plain_scores(spec: GraderSpec, results: Sequence[Result]) -> dict[str, Any]:
-    """As LLaMA-Factory reads it: numbers and nothing beside them, so that failures are told in the log."""
-    for result in results:
-        if not result.ok:
-            _log.warning("%s: a row was not graded and has score 0: %s", spec.name, result.error or result.skipped)
+def plain_scores(results: Sequence[Result]) -> dict[str, Any]:
+    """As LLaMA-Factory reads it: numbers and nothing beside them, so that the log alone tells of failures."""
     return {"scores": [result.reward_or(0.0) for result in results]}

@@ -105,7 +105,12 @@ class Variable:
 
     def render(self, row: Row) -> str:
         value = self.value(row)
-        return value if type(value) is str else _write(value)
+        return value if type(value) is str else self._written(value, row)
+
+    def _written(self, value: Any, row: Row) -> str:
+        if value is None:
+            row.warn(f"{self} is null, and stands there as the text null.")
+        return _write(value)
 
     def value(self, row: Row) -> Any:
         """What stands at the path. A string that holds a JSON object or list is entered as one."""
@@ -179,7 +184,7 @@ class _Field(Variable):
             value = row.item[self.steps[0]]  # type: ignore[index]  # a number is no key of a dict: KeyError
         except KeyError:
             raise self._missing(0, row.item) from None
-        return value if type(value) is str else _write(value)
+        return value if type(value) is str else self._written(value, row)
 
 
 def _path(namespace: str, steps: tuple[Step, ...]) -> str:
@@ -203,6 +208,8 @@ def _output_text(row: Row) -> str:
 
 
 def _write(value: Any) -> str:
+    if getattr(value, "shape", None) == () and callable(getattr(value, "tolist", None)):
+        value = value.tolist()  # an array of numpy that is one value
     return value if isinstance(value, str) else jsontext.write(value)
 
 

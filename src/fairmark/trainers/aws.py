@@ -78,7 +78,7 @@ class AwsHandler(Reward):
             sample = []  # the last turn is not the assistant's: one before it is no answer
         metadata = entry.get("metadata")
         columns = dict(metadata) if isinstance(metadata, Mapping) else {}
-        if "reference_answer" in entry:
+        if entry.get("reference_answer") is not None:
             columns["reference_answer"] = entry["reference_answer"]
         return self.maker.row(before, sample, columns)
 

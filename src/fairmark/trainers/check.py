@@ -21,10 +21,14 @@ from fairmark.result import Result
 from fairmark.row import Sample, UnmadeSample, read_sample
 from fairmark.run import context, grade_many
 from fairmark.spec import GraderSpec
-from fairmark.trainers.reward import BATCH_DEADLINE_S, open_sandbox, reasons_of
+from fairmark.text.template import Variable
+from fairmark.trainers.needs import complete, needed
+from fairmark.trainers.reward import BATCH_DEADLINE_S
 from fairmark.trainers.rivals import FIELD, grouped, most_rivals, refuse_one_by_one, with_rivals
 from fairmark.trainers.sampled import Answers
 from fairmark.trainers.signal import Signal
+from fairmark.trainers.telling import reasons_of
+from fairmark.trainers.warming import open_sandbox
 
 Row = Mapping[str, Any]
 
@@ -90,7 +94,8 @@ def check_reward(
     if trainer is not None and trainer not in HAND_GROUPS:
         refuse_one_by_one(spec)
     open_sandbox(spec)
-    asked = compared(spec, [_as_trained(row) for row in rows])
+    needs = needed(spec)
+    asked = compared(spec, [_as_trained(row, needs) for row in rows])
     results = grade_many(spec, asked, deadline_s=BATCH_DEADLINE_S, judge=judge)
     anew = _asked_anew(judge) if any(models(spec)) else None
     start = perf_counter()
@@ -109,13 +114,16 @@ def check_reward(
 
 def _is_answered(row: Row) -> bool:
     sample = _sample(row)
-    return sample is None or bool(sample.text)
+    return sample is None or bool(sample.text or sample.members.get("output_tools"))
 
 
-def _as_trained(row: Row) -> Row:
-    """The row as adapters make it: no answer at all cannot be graded, and must not look like a bad one."""
+def _as_trained(row: Row, needs: Sequence[Variable]) -> Row:
+    """The row as adapters make it: what lacks an answer, or what it is compared with, cannot be graded, and must not
+    look like a bad answer."""
     sample = _sample(row)
-    return {**row, "sample": UnmadeSample(NO_ANSWER)} if sample is not None and sample.is_absent else row
+    if sample is not None and sample.is_absent:
+        return {**row, "sample": UnmadeSample(NO_ANSWER)}
+    return complete(dict(row), needs) if isinstance(row.get("item"), dict) else row
 
 
 def _sample(row: Row) -> Sample | None:

@@ -49,7 +49,9 @@ class FireworksReward(SingleReward):
         """The item has the data set's columns, those that were added to the row, and `ground_truth`."""
         before, sample = divide(row.messages)
         columns = {**(row.input_metadata.dataset_info or {}), **(getattr(row, "model_extra", None) or {})}
-        return self.maker.row(before, sample, {**columns, "ground_truth": row.ground_truth})
+        if row.ground_truth is not None:
+            columns["ground_truth"] = row.ground_truth
+        return self.maker.row(before, sample, columns)
 
     def _told(self, result: Result) -> Any:
         why = result.error or result.skipped

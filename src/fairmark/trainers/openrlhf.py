@@ -3,6 +3,7 @@
 In the file: `reward_func = fairmark.trainers.openrlhf.reward("grader.json")`.
 """
 
+import logging
 import math
 import re
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ from fairmark.trainers.single import SingleReward
 # How tokenizers mark the end of a turn. OpenRLHF decodes with these left in.
 _END_MARK = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</s>|<eos>|<end_of_turn>|<pad>)\Z")
 _LONGEST_MARK = 44
+_BEGIN_MARKS = re.compile(r"(?:\s*(?:<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|<s>|<bos>))+")
+_log = logging.getLogger("fairmark.trainers")
+_told: set[str] = set()
 
 
 class OpenRlhfReward(SingleReward):
@@ -69,10 +73,40 @@ def rows_of(
         prompt = (prompts[index] if prompts is not None else None) or ""
         label = None if labels is None else _read_label(labels[index])
         more = label if isinstance(label, dict) else {}
-        item = {**more, "query": query, "prompt": prompt, "label": label}
-        sample = None if query is None else without_end_marks(query.removeprefix(prompt))
-        rows.append({"item": item, "sample": sample})
+        item = {**more, "query": query, "prompt": prompt}
+        if label is not None:
+            item["label"] = label
+        rows.append({"item": item, "sample": None if query is None else _answer(query, prompt)})
     return rows
+
+
+def _answer(query: str, prompt: str) -> str:
+    """The query without its prompt, and without the marks at its end. A tokenizer that writes a prompt anew may change
+    the space in it, and put a mark before it. A query without its prompt is an answer alone."""
+    if query.startswith(prompt):
+        return without_end_marks(query[len(prompt) :])
+    mark = _BEGIN_MARKS.match(query)
+    for begin in (0, mark.end() if mark else 0):
+        end = _end_of(prompt, query[begin:])
+        if end is not None:
+            return without_end_marks(query[begin + end :])
+    _tell_once("a query does not begin with its prompt, and is graded whole: %s", jsontext.quote(query))
+    return without_end_marks(query)
+
+
+def _end_of(prompt: str, query: str) -> int | None:
+    """Where a prompt ends in its query, whatever the space in both; None where the query begins otherwise."""
+    letters = (letter for letter in prompt if not letter.isspace())
+    wanted = next(letters, None)
+    for place, letter in enumerate(query):
+        if wanted is None:
+            return place
+        if letter.isspace():
+            continue
+        if letter != wanted:
+            return None
+        wanted = next(letters, None)
+    return len(query) if wanted is None else None
 
 
 def without_end_marks(text: str) -> str:
@@ -86,6 +120,12 @@ def without_end_marks(text: str) -> str:
         if mark is None:
             return text[:end] if kept < len(text) else text
         end = kept = end - len(mark[0])
+
+
+def _tell_once(message: str, *values: str) -> None:
+    if message not in _told:
+        _told.add(message)
+        _log.warning(message, *values)
 
 
 def extra_logs(spec: GraderSpec, results: Sequence[Result]) -> dict[str, list[float]]:

@@ -9,8 +9,8 @@ import logging
 import math
 import statistics
 import uuid
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -18,25 +18,25 @@ from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidData, InvalidGrader
 from fairmark.graders import grades_by_itself
 from fairmark.judges.base import Judge
-from fairmark.parse import Grader, parse
+from fairmark.parse import Grader
 from fairmark.readiness import lacks, models
 from fairmark.registry.named import specify_named
 from fairmark.registry.specify import specify
 from fairmark.result import Result
 from fairmark.run import grade_many, read_deadline
 from fairmark.spec import GraderSpec
+from fairmark.trainers.needs import needed
 from fairmark.trainers.rivals import most_rivals, refuse_one_by_one, with_rivals
 from fairmark.trainers.rows import Extract, ItemOf, RowMaker
 from fairmark.trainers.signal import Signal
+from fairmark.trainers.telling import reasons_of, tell
+from fairmark.trainers.warming import open_sandbox
 from fairmark.work.forks import ProcessLock
 
 OnError = Literal["mask", "raise", "zero"] | float
 BATCH_DEADLINE_S = 300.0
 ROW_DEADLINE_S = 60.0
-WARM_DEADLINE_S = 30.0
-MOST_REASONS = 3
 MOST_MADE_AGAIN = 16
-PROBE = {"type": "python", "name": "probe", "source": "def grade(sample, item):\n    return 0.0\n"}
 _log = logging.getLogger("fairmark.trainers")
 Own = TypeVar("Own", bound="Reward")
 
@@ -96,7 +96,7 @@ class Reward:
             warm,
             judge,
         )
-        self.maker = RowMaker(item, extract)
+        self.maker = RowMaker(item, extract, needed(self.spec))
         self.signal = Signal(self.spec.name)
         self.parts = list(self.spec.children)
         """The parts of a multi grader: what is logged never depends on the row."""
@@ -104,7 +104,7 @@ class Reward:
         self._logged: dict[str, dict[str, Callable[[Result], float]]] = {}
         self._mark = uuid.uuid4().hex
         if warm and self.runs_here:
-            open_sandbox(self.spec)
+            open_sandbox(self.spec, self.options.deadline_s)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_again, (self._mark, self.maker_of_this(), self.spec.echo(), self.options)
@@ -153,16 +153,12 @@ class Reward:
         """Of a call's failures, if there are any, in one line."""
         reasons = reasons_of(results)
         if reasons:
-            self._warn(reasons, len(results))
+            tell(self.spec.name, reasons, len(results), self.becomes)
 
-    def _warn(self, reasons: "Counter[str]", rows: int) -> None:
-        told = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(MOST_REASONS))
-        more = f"; {len(reasons) - MOST_REASONS} more reasons" if len(reasons) > MOST_REASONS else ""
-        becomes = {"mask": "masked", "raise": "raised"}.get(str(self.options.on_error), "given a number")
-        _log.warning(
-            "%s: %d of %d rows were not graded and are %s: %s%s",
-            self.spec.name, reasons.total(), rows, becomes, told, more,
-        )  # fmt: skip
+    @property
+    def becomes(self) -> str:
+        """Of a row that failed, in words."""
+        return {"mask": "masked", "raise": "raised"}.get(str(self.options.on_error), "given a number")
 
 
 def check(grader: Grader | Path, here: bool = True) -> GraderSpec:
@@ -190,16 +186,6 @@ def failure_of(result: Result) -> GradingFailed:
     return GradingFailed(f"{result.name}: {result.error or result.skipped}")
 
 
-def reasons_of(results: Sequence[Result]) -> "Counter[str]":
-    """Why rows were not graded, and how many for each reason."""
-    return Counter(_last_line(result) for result in results if not result.ok)
-
-
-def _last_line(result: Result) -> str:
-    """Why it was not graded; of a traceback what was raised."""
-    return (result.error or result.skipped or "").strip().rpartition("\n")[2]
-
-
 def _number_of(part: str) -> Callable[[Result], float]:
     def number(result: Result) -> float:
         value = result.grade.sub_rewards.get(part, 0.0)
@@ -217,26 +203,6 @@ def _read_on_error(on_error: Any, can_mask: bool) -> OnError:
         allowed = '"mask", "raise", "zero" or a number' if can_mask else '"raise", "zero" or a number'
         raise InvalidData(f"on_error: found {jsontext.describe(on_error)}. Use {allowed}.")
     return on_error  # type: ignore[no-any-return]
-
-
-def open_sandbox(spec: GraderSpec) -> None:
-    """Start the sandbox that its code will run in: the first batch would wait for it. Asks no judge. Raises
-    InvalidGrader where no code can be run here: every row would fail."""
-    programs = list(_programs(spec))
-    row = {"item": {}, "sample": ""}
-    if programs:
-        (probe,) = grade_many(parse(PROBE), [row], deadline_s=WARM_DEADLINE_S)
-        if not probe.ok:
-            raise InvalidGrader.at("$", f"its code cannot be run here: {probe.error}", "sandbox_unavailable")
-    for program in programs:
-        grade_many(program, [row], deadline_s=WARM_DEADLINE_S)
-
-
-def _programs(spec: GraderSpec) -> Iterator[GraderSpec]:
-    if spec.code is not None:
-        yield spec
-    for child in spec.children.values():
-        yield from _programs(child)
 
 
 def _make_again(mark: str, kind: Callable[..., Own], grader: dict[str, Any], options: Options) -> Own:

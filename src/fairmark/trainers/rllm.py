@@ -59,7 +59,8 @@ class RllmEvaluator(SingleReward):
 def answer_of(episode: Any) -> str | None:
     """What was answered at the end, where rLLM's own evaluators look for it; None where nothing was."""
     if "answer" in episode.artifacts:
-        return str(episode.artifacts["answer"])
+        answer = episode.artifacts["answer"]
+        return None if answer is None else str(answer)
     for trajectory in reversed(episode.trajectories[-1:]):
         if trajectory.output:
             return str(trajectory.output)

@@ -9,7 +9,9 @@ from fairmark import jsontext
 from fairmark.errors import GradingFailed, InvalidData
 from fairmark.failures import in_words
 from fairmark.row import UnmadeSample, is_chat, read_sample
+from fairmark.text.template import Variable
 from fairmark.trainers.chat import divide
+from fairmark.trainers.needs import complete
 
 ItemOf = Callable[[dict[str, Any]], Mapping[str, Any]] | Mapping[str, str]
 """How an item is made of a row's columns: a function, or a mapping of the item's names to those of columns."""
@@ -35,10 +37,13 @@ class RowMaker:
     who can make an item of no row of the first batch is told at once, before anything is learnt.
     """
 
-    def __init__(self, item: ItemOf | None = None, extract: Extract | None = None) -> None:
+    def __init__(
+        self, item: ItemOf | None = None, extract: Extract | None = None, needs: Sequence[Variable] = ()
+    ) -> None:
         """Raises InvalidData: what is wrong with either is told before anything is generated."""
         _check_kinds(item, extract)
         self._item = item
+        self._needs = needs
         self._extract = extract
         self._pattern = _compiled(extract) if isinstance(extract, str) else None
         if self._pattern is not None and not self._pattern.groups:
@@ -86,7 +91,7 @@ class RowMaker:
         elif is_chat(prompt):
             before, _ = divide(answer) if is_chat(answer) else ([], None)
             fields["messages"] = [*map(dict, prompt), *before]
-        return {"item": self._make_item(fields), "sample": self._cut(answer)}
+        return complete({"item": self._make_item(fields), "sample": self._cut(answer)}, self._needs)
 
     def _make_item(self, fields: dict[str, Any]) -> dict[str, Any]:
         if self._item is None:

@@ -1,10 +1,6 @@
 """What adapters share whose trainers ask for one row at a time: a gatherer behind them, and one result to tell of."""
 
 import asyncio
-import itertools
-import math
-import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,13 +8,12 @@ from typing import Any, TypeVar
 from fairmark.parse import Grader
 from fairmark.result import Result
 from fairmark.trainers.gather import Gatherer
-from fairmark.trainers.reward import ROW_DEADLINE_S, Reward, reasons_of
+from fairmark.trainers.reward import ROW_DEADLINE_S, Reward
+from fairmark.trainers.telling import OneByOne
 from fairmark.work.forks import ProcessLock
 
 Single = TypeVar("Single", bound="SingleReward")
 MOST_KEPT = 64
-TELL_EVERY_S = 10.0
-"""How often failures are told where rows come one by one."""
 
 _made: dict[tuple[Any, ...], "SingleReward"] = {}
 _lock = ProcessLock()
@@ -32,15 +27,11 @@ class SingleReward(Reward):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.gatherer = Gatherer(self.spec, self.options.deadline_s, self.options.judge)
-        self._reasons: Counter[str] = Counter()
-        self._rows = itertools.count(1)
-        self._rows_told = 0
-        self._told_at = -math.inf
+        self._failures = OneByOne(self.spec.name, self.becomes)
 
     def number(self, result: Result) -> float:
         """The reward, for trainers that take nothing but numbers. Raises GradingFailed where `on_error` says so."""
-        if result.ok and not self._reasons:  # as nearly always: other threads wait for this one
-            next(self._rows)
+        if self._failures.passes(result):
             return result.reward
         (value,) = self.rewards([result])
         return 0.0 if value is None else value  # masked: by a sign beside it
@@ -49,17 +40,7 @@ class SingleReward(Reward):
         return {name: number(result) for name, number in self.logged(between).items()}
 
     def _tell(self, results: Sequence[Result]) -> None:
-        """The first failure at once, and then of all rows since, but not a line a row."""
-        count = max(next(self._rows) for _ in results)
-        reasons = reasons_of(results)
-        with _lock:
-            if reasons:
-                self._reasons += reasons
-            if not self._reasons or time.monotonic() < self._told_at + TELL_EVERY_S:
-                return
-            rows, reasons = count - self._rows_told, self._reasons
-            self._rows_told, self._reasons, self._told_at = count, Counter(), time.monotonic()
-        self._warn(reasons, rows)
+        self._failures.note(results)
 
 
 def made_once(kind: type[Single], grader: Grader | Path, options: dict[str, Any]) -> Single:

@@ -63,14 +63,16 @@ def row_of(adapter: Reward, sample: Any) -> dict[str, Any]:
     """The item has the sample's metadata and its label."""
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
     columns = {name: value for name, value in metadata.items() if name != "fairmark"}
-    return adapter.maker.row(sample.prompt, sample.response, {**columns, "label": sample.label})
+    if sample.label is not None:
+        columns["label"] = sample.label
+    return adapter.maker.row(sample.prompt, sample.response, columns)
 
 
 def mark(adapter: Reward, sample: Any, result: Result) -> None:
     """Tell the sample what it got: parts in its metadata, and whether it is left out of the loss."""
     if not isinstance(sample.metadata, dict):
         sample.metadata = {}
-    sample.metadata["fairmark"] = {name: values[0] for name, values in adapter.logs([result]).items()}
+    sample.metadata["fairmark"] = {name: number(result) for name, number in adapter.logged("/").items()}
     if not result.ok and adapter.options.on_error == "mask":
         sample.remove_sample = True
 

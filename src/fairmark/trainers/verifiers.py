@@ -49,7 +49,7 @@ class VerifiersReward(SingleReward):
                 more |= task
             elif isinstance(task, str):
                 more["task"] = task
-            more["answer"] = answer
+            more = _beside(more, answer)
             result = await self.gatherer.agrade(self.row_of_completion(prompt, completion, more))
             self._mark_state(state, result)
         return self.number(result)
@@ -124,7 +124,9 @@ def _answer_of(trace: Any, last_turn: list[dict[str, Any]]) -> Any:
 
 
 def _beside(info: Any, answer: Any) -> dict[str, Any]:
-    return {**(info if isinstance(info, Mapping) else {}), "answer": answer}
+    """A row without an answer has "" for it, which must not stand for one that `info` has, nor be compared with."""
+    columns = dict(info) if isinstance(info, Mapping) else {}
+    return columns if answer in (None, "") else {**columns, "answer": answer}
 
 
 def reward(grader: Grader | Path, **options: Any) -> VerifiersReward:

@@ -29,28 +29,32 @@ class VerlReward(SingleReward):
     async def compute_score(
         self,
         data_source: Any = None,
-        solution_str: str = "",
+        solution_str: str | None = None,
         ground_truth: Any = None,
         extra_info: Any = None,
         **more: Any,
     ) -> dict[str, float]:
+        _refuse_batch(more)
         row = self.row(data_source, solution_str, ground_truth, extra_info)
         return self.score(await self.gatherer.agrade(row))
 
     def compute_score_sync(
         self,
         data_source: Any = None,
-        solution_str: str = "",
+        solution_str: str | None = None,
         ground_truth: Any = None,
         extra_info: Any = None,
         **more: Any,
     ) -> dict[str, float]:
+        _refuse_batch(more)
         row = self.row(data_source, solution_str, ground_truth, extra_info)
         return self.score(self.gatherer.grade(row))
 
-    def row(self, data_source: Any, solution: str, ground_truth: Any, extra_info: Any) -> dict[str, Any]:
+    def row(self, data_source: Any, solution: str | None, ground_truth: Any, extra_info: Any) -> dict[str, Any]:
         columns = dict(extra_info) if isinstance(extra_info, Mapping) else {}
-        columns |= {"data_source": data_source, "ground_truth": ground_truth}
+        columns["data_source"] = data_source
+        if ground_truth is not None:
+            columns["ground_truth"] = ground_truth
         return self.maker.row(columns.pop("prompt", None), solution, columns)
 
     def score(self, result: Result) -> dict[str, float]:
@@ -69,7 +73,7 @@ def reward(grader: Grader | Path, awaited: bool = True, **options: Any) -> Calla
 
 async def compute_score(
     data_source: Any = None,
-    solution_str: str = "",
+    solution_str: str | None = None,
     ground_truth: Any = None,
     extra_info: Any = None,
     **reward_kwargs: Any,
@@ -81,7 +85,7 @@ async def compute_score(
 
 def compute_score_sync(
     data_source: Any = None,
-    solution_str: str = "",
+    solution_str: str | None = None,
     ground_truth: Any = None,
     extra_info: Any = None,
     **reward_kwargs: Any,
@@ -102,6 +106,11 @@ def _grader_and_options(reward_kwargs: Mapping[str, Any]) -> tuple[Any, dict[str
         names = ", ".join(sorted(unknown))
         _log.warning("reward_kwargs: %s: no option of ours, and not used. There are: %s.", names, ", ".join(OPTIONS))
     return _plain(reward_kwargs["grader"]), options
+
+
+def _refuse_batch(more: Mapping[str, Any]) -> None:
+    if "solution_strs" in more:
+        raise InvalidData("solution_strs: found a batch. It takes one row a call; set reward_manager: naive or dapo.")
 
 
 def _plain(value: Any) -> Any:
