@@ -1,6 +1,7 @@
 """When a grader that only times out is given up."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ LIMITS = Limits(wall_s=0.75, memory_bytes=256 * MB, disk_bytes=16 * MB, cpus=1)
 AT_ONCE = 2
 MOST_TRIED = 3 * AT_ONCE
 HANGS = "import time\ndef grade(sample, item):\n    while item['hangs']:\n        time.sleep(60)\n    return 0.5\n"
+SLEEPS = "import time\ndef grade(sample, item):\n    time.sleep(item['s'])\n    return 0.5\n"
 ANSWER, TIMEOUT = Outcome(0.5), Outcome(failure="timeout")
 
 
@@ -136,3 +138,34 @@ def test_the_second_turns_begin_when_all_rows_of_the_call_had_their_first() -> N
         assert streak.all_had_a_turn
 
     asyncio.run(look())
+
+
+def test_before_a_deadline_turns_grow_until_a_row_is_answered_and_then_fit_it() -> None:
+    streak = Streak(120.0, time.monotonic() + 100)
+    assert streak.first_limit() == pytest.approx(100 / 60, rel=0.01)
+    streak.refused(2.0)
+    assert streak.first_limit() == pytest.approx(4.0)
+    streak.refused(4.0)
+    assert streak.first_limit() == pytest.approx(8.0)
+    streak.answered(6.0)
+    assert streak.first_limit() == pytest.approx(18.0)
+    assert streak.last_limit(1000, 2) == pytest.approx(18.0)
+    streak.refused(18.0)  # one of several: it may never end
+    assert streak.first_limit() == pytest.approx(18.0)
+
+
+def test_a_turn_before_a_deadline_is_never_most_of_what_is_left() -> None:
+    streak = Streak(120.0, time.monotonic() + 4)
+    streak.refused(60.0)
+    assert streak.first_limit() <= 1.0
+    streak.answered(60.0)
+    assert streak.first_limit() <= 2.0
+
+
+@pytest.mark.parametrize("source", [SLEEPS, f"exec('')\n{SLEEPS}"], ids=["shared", "alone"])
+def test_rows_that_all_take_their_time_are_graded_where_the_deadline_lets_them(source: str) -> None:
+    """Each takes longer than a turn that is meant to find those that never end."""
+    results = fairmark.grade_many(
+        {"type": "python", "source": source}, [{"item": {"s": 0.8}, "sample": ""}] * 8, deadline_s=20
+    )
+    assert [result.reward for result in results] == [0.5] * 8

@@ -17,6 +17,8 @@ FIRST_ROWS = 50
 """And how many times as long as the rows before it."""
 FIRST_SHARE = 1 / 20
 """And which part of the time that is left at most."""
+SLOWER = 3
+"""How many times as long as the slowest of those that were answered a row may take in any case."""
 
 _numbers = count()
 
@@ -50,12 +52,16 @@ class Streak:
     answer, be it an error, ends the streak.
     """
 
-    __slots__ = ("_at", "_limit_s", "_waiting", "_waiting_ended", "timeouts", "until")
+    __slots__ = ("_at", "_limit_s", "_refused_s", "_slowest_s", "_waiting", "_waiting_ended", "timeouts", "until")
 
     def __init__(self, limit_s: float, until: float | None = None) -> None:
         self.timeouts = 0
         self.until = until
         self._limit_s = limit_s
+        self._slowest_s = 0.0
+        """What the slowest of the rows took that were answered; 0 before the first."""
+        self._refused_s = 0.0
+        """The longest turn that was too short while no row was answered: perhaps all of them take longer."""
         self._at = -math.inf
         self._waiting = 0
         self._waiting_ended = asyncio.Event()
@@ -76,18 +82,35 @@ class Streak:
             f"{self.timeouts} times in a row",
         )
 
-    def first_limit(self, row_s: float) -> float:
-        """What a row may take at its first turn, where rows took `row_s`, or 0 where nobody knows."""
+    def answered(self, row_s: float) -> None:
+        """Told what a row took that was answered."""
+        self._slowest_s = max(self._slowest_s, row_s)
+
+    def refused(self, limit_s: float) -> None:
+        """Told of a first turn that was too short."""
+        if not self._slowest_s:
+            self._refused_s = max(self._refused_s, limit_s)
+
+    def first_limit(self, row_s: float = 0.0) -> float:
+        """What a row may take at its first turn, where the rows before it took `row_s`, or 0 where nobody knows.
+
+        Rows that all take their time are not taken for a few that never end: each may take several times what the
+        slowest took that was answered, and before there is one, turns become longer.
+        """
         if self.until is None:
             return self._limit_s
-        most = FIRST_SHARE * self._left()
-        return min(self._limit_s, max(FIRST_S, min(FIRST_ROWS * row_s, most) if row_s else most / 3))
+        left = self._left()
+        most = FIRST_SHARE * left
+        least = min(SLOWER * self._slowest_s, left / 2) if self._slowest_s else min(2 * self._refused_s, left / 4)
+        row_s = row_s or self._slowest_s
+        return min(self._limit_s, max(FIRST_S, least, min(FIRST_ROWS * row_s, most) if row_s else most / 3))
 
     def last_limit(self, rows: int, at_once: int) -> float:
         """What a row may take at its second turn, which it shares with so many others."""
         if self.until is None:
             return self._limit_s
-        return min(self._limit_s, max(FIRST_S, self._left() * at_once / (2 * max(1, rows))))
+        share = self._left() * at_once / (2 * max(1, rows))
+        return min(self._limit_s, max(FIRST_S, SLOWER * self._slowest_s, share))
 
     def wait_for_turns(self, rows: int) -> None:
         """So many more rows of the call wait for their first turn, or fewer where it is negative."""
@@ -105,8 +128,12 @@ class Streak:
         while self._waiting:
             await self._waiting_ended.wait()
 
+    @property
+    def whole_s(self) -> float:
+        """All that a row ever gets."""
+        return self._limit_s
+
     def is_whole(self, limit_s: float) -> bool:
-        """Whether that is all that a row ever gets."""
         return limit_s >= self._limit_s
 
     def took_its_share(self) -> Outcome:

@@ -73,11 +73,15 @@ class RunnerPool:
         late = streak.too_late()
         return [work.outcomes.get(number, late) for number in range(len(rows))]
 
-    async def run_alone(self, program: Program, row: bytes, streak: Streak, limit_s: float) -> Outcome:
-        """One row in a process that nobody used before and nobody will use after."""
+    async def run_alone(
+        self, program: Program, row: bytes, streak: Streak, limit: Callable[[], float]
+    ) -> tuple[Outcome, float]:
+        """One row in a process that nobody used before and nobody will use after. What came of it, and what it might
+        take, by `limit`, which is asked when its turn has come."""
         async with self.slots.turn(program.owner):
+            limit_s = limit()
             if self.gives_up(streak):
-                return streak.given_up()
+                return streak.given_up(), streak.whole_s
             try:
                 runner = await self.take(program)
             except RunnerGone as gone:
@@ -88,9 +92,11 @@ class RunnerPool:
                     (outcome,) = await runner.grade([row], limit_s)
                 finally:
                     runner.end()
+                if outcome.failure != "timeout":
+                    streak.answered(runner.row_s)
             if streak.is_whole(limit_s):
                 streak.add(outcome, asyncio.get_running_loop().time())
-            return outcome
+            return outcome, limit_s
 
     async def converse(self, owner: str, conversation: Callable[[Talk], Awaitable[T]]) -> T:
         async with self.slots.turn(owner):
@@ -226,21 +232,25 @@ class _Alone:
         await asyncio.gather(*map(self._grade_first, range(len(self._rows))))
         if self._slow:
             await self._streak.until_all_had_a_turn()
-            limit_s = self._streak.last_limit(len(self._slow), self._pool.at_once)
-            await asyncio.gather(*(self._grade_again(number, limit_s) for number in self._slow))
+            await asyncio.gather(*map(self._grade_again, list(self._slow)))
 
     async def _grade_first(self, number: int) -> None:
-        limit_s = self._streak.first_limit(0.0)
-        outcome = await self._pool.run_alone(self._program, self._rows[number], self._streak, limit_s)
+        streak = self._streak
+        outcome, limit_s = await self._pool.run_alone(self._program, self._rows[number], streak, streak.first_limit)
         self.waiting -= 1
-        self._streak.wait_for_turns(-1)
-        if outcome.failure == "timeout" and not self._streak.is_whole(limit_s):
+        streak.wait_for_turns(-1)
+        if outcome.failure == "timeout" and not streak.is_whole(limit_s):
+            streak.refused(limit_s)
             self._slow.append(number)
         else:
             self.outcomes[number] = outcome
 
-    async def _grade_again(self, number: int, limit_s: float) -> None:
-        outcome = await self._pool.run_alone(self._program, self._rows[number], self._streak, limit_s)
+    async def _grade_again(self, number: int) -> None:
+        def limit() -> float:
+            return self._streak.last_limit(len(self._slow), self._pool.at_once)
+
+        outcome, limit_s = await self._pool.run_alone(self._program, self._rows[number], self._streak, limit)
+        self._slow.remove(number)
         is_share = outcome.failure == "timeout" and not self._streak.is_whole(limit_s)
         self.outcomes[number] = self._streak.took_its_share() if is_share else outcome
 
@@ -334,12 +344,16 @@ class _Spread:
             self._streak.wait_for_turns(-len(outcomes))
         is_share = outcomes[-1].failure == "timeout" and not self._streak.is_whole(limit_s)
         if is_share and first:
+            if len(outcomes) == 1:
+                self._streak.refused(limit_s)
             self._slow.append(numbers.pop(len(outcomes) - 1))
             del outcomes[-1]
         elif is_share:
             outcomes[-1] = self._streak.took_its_share()
         else:
             self._row_s = runner.row_s
+            if outcomes[-1].failure != "timeout":
+                self._streak.answered(runner.row_s)
         self._add(numbers, outcomes)
 
     async def _ask(self, runner: Runner, numbers: list[int], limit_s: float) -> list[Outcome]:
