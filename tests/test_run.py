@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -265,3 +266,11 @@ def test_with_a_deadline_few_rows_are_handed_over_together(monkeypatch: pytest.M
     sizes.clear()
     fairmark.grade_many(WAITING, rows(100))
     assert max(sizes) == 100
+
+
+def test_rows_come_while_later_ones_of_the_same_stream_never_end() -> None:
+    source = "import time\ndef grade(sample, item):\n    time.sleep(item['s'])\n    return 0.5\n"
+    rows = [{"item": {"s": 0.0 if number < 64 else 600.0}, "sample": ""} for number in range(256)]
+    stream = fairmark.grade_stream({"type": "python", "source": source}, rows)
+    assert [result.reward for result in islice(stream, 64)] == [0.5] * 64
+    stream.close()  # type: ignore[attr-defined]  # a generator

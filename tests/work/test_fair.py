@@ -236,3 +236,27 @@ def test_who_weighs_more_holds_more_where_all_want_some() -> None:
 
     assert Counter(taken({})) == {"a": 4, "b": 4}
     assert Counter(taken({"b": 3})) == {"a": 2, "b": 6}
+
+
+def test_turns_of_one_piece_of_work_go_by_their_rank_and_others_are_not_held_up() -> None:
+    """Its first part is done first; whoever came between is served between."""
+    served: list[str] = []
+
+    async def take(slots: FairSlots, name: str, work: object, rank: int) -> None:
+        async with slots.turn("owner", work, rank):
+            served.append(name)
+            await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        slots, run = FairSlots(1), object()
+        await slots.enter("owner")
+        tasks = [
+            asyncio.create_task(take(slots, name, work, rank))
+            for name, work, rank in [("b", run, 2), ("c", run, 3), ("single", None, 0), ("a", run, 1), ("d", run, 4)]
+        ]
+        await asyncio.sleep(0)
+        slots.leave("owner")
+        await asyncio.gather(*tasks)
+
+    asyncio.run(scenario())
+    assert served == ["a", "b", "single", "c", "d"]

@@ -207,11 +207,11 @@ class LeasedSlots(FairSlots):
         self._model.leases.wake()
         return False
 
-    async def enter(self, owner: str) -> None:
+    async def enter(self, owner: str, work: object = None, rank: int = 0) -> None:
         if not self.has_room(owner):
             # It is told with those who wait, and so has to wait by then.
             asyncio.get_running_loop().call_soon(self._model.leases.wake)
-        await super().enter(owner)
+        await super().enter(owner, work, rank)
 
     def let_in(self) -> None:
         self._let_in()

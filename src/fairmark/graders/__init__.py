@@ -113,7 +113,7 @@ def _prebuilt(name: str, spec: str, title: str) -> Kind:
 
 def _runs(name: str, spec: str, title: str, **told: Any) -> Kind:
     """A kind whose rows go elsewhere in batches: to a sandbox, to an endpoint."""
-    told = {"rows_at_once": 256, "paid": False, "title": title, "group": "Your code", **told}
+    told = {"rows_at_once": 64, "paid": False, "title": title, "group": "Your code", **told}
     return cast("Kind", _Later(name, spec, **told))
 
 

@@ -5,6 +5,7 @@ import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from typing import Any, Protocol
 
 from fairmark.sandbox.base import Outcome, Policy, Program, T, Talk
@@ -22,6 +23,9 @@ MESSAGE_S = 0.05
 SLOW_S = 0.1
 """Rows that take longer than this are spread over several runners."""
 REMEMBERED_PROGRAMS = 1024
+
+_ranks = count()
+"""Of the parts of calls: what came first is done first."""
 
 
 class RunnerSource(Protocol):
@@ -267,6 +271,7 @@ class _Spread:
         self._program = program
         self._rows = rows
         self._streak = streak
+        self._rank = next(_ranks)
         self._left = deque(range(len(rows)))
         """The numbers of the rows that no runner has."""
         self._slow: deque[int] = deque()
@@ -306,7 +311,7 @@ class _Spread:
             await self._grade_some()
 
     async def _grade_some(self) -> None:
-        async with self._pool.slots.turn(self._program.owner):
+        async with self._pool.slots.turn(self._program.owner, self._streak, self._rank):
             if not self._is_more:  # others were faster
                 return
             if self._pool.gives_up(self._streak):

@@ -5,7 +5,9 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from itertools import count
 from types import TracebackType
+from typing import NamedTuple
 
 from fairmark.work import counts
 
@@ -14,6 +16,7 @@ WAITS = counts.histogram(
 )
 
 _weights: dict[str, float] = {}
+_tickets = count()
 
 
 def set_weights(weights: Mapping[str, float]) -> None:
@@ -31,9 +34,10 @@ class FairSlots:
     """So many turns at once, shared by owner. It belongs to one event loop.
 
     When a slot is free, the owner who holds the fewest for his weight is next; among equals the one who has waited
-    longest since his last turn; each owner's own turns are first come, first served. An owner who is alone may hold all
-    `total` slots (or `per_owner`). Beyond them there are `spare` slots for owners who hold none: so somebody who holds
-    everything for long keeps nobody from his first turn. Never more than `total + spare` are held.
+    longest since his last turn; each owner's own turns are first come, first served, but for those of one piece of
+    `work`, which go by their `rank`: so its first part is done first, and not all parts at the end. An owner who is
+    alone may hold all `total` slots (or `per_owner`). Beyond them there are `spare` slots for owners who hold none: so
+    somebody who holds everything for long keeps nobody from his first turn. Never more than `total + spare` are held.
     """
 
     def __init__(self, total: int, *, spare: int = 0, per_owner: int | None = None, what: str | None = None) -> None:
@@ -46,29 +50,30 @@ class FairSlots:
         self._what = what
         self._held: dict[str, int] = {}
         self._holding = 0
-        self._waiting: OrderedDict[str, OrderedDict[asyncio.Future[None], None]] = OrderedDict()
+        self._waiting: OrderedDict[str, OrderedDict[int, _Place]] = OrderedDict()
         """Owners who wait, the one longest without a turn first. None of them may enter as things stand."""
 
-    def turn(self, owner: str) -> "_Turn":
+    def turn(self, owner: str, work: object = None, rank: int = 0) -> "_Turn":
         """A slot for the length of an `async with`. A cancelled wait takes none."""
-        return _Turn(self, owner)
+        return _Turn(self, owner, work, rank)
 
-    async def enter(self, owner: str) -> None:
+    async def enter(self, owner: str, work: object = None, rank: int = 0) -> None:
         """Wait for a slot. Each must be left."""
         if self.has_room(owner):
             self._take(owner)
             self._waited(owner, 0.0)
             return
         began = time.monotonic()
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, OrderedDict())[place] = None
+        place = _Place(asyncio.get_running_loop().create_future(), work, rank)
+        ticket = next(_tickets)
+        self._waiting.setdefault(owner, OrderedDict())[ticket] = place
         try:
-            await place
+            await place.turn
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # the turn came at the same moment
+            if place.turn.done() and not place.turn.cancelled():  # the turn came at the same moment
                 self.leave(owner)
             else:
-                self._forget(owner, place)
+                self._forget(owner, ticket, place)
             raise
         self._waited(owner, time.monotonic() - began)
 
@@ -133,30 +138,57 @@ class FairSlots:
     def _let_in(self) -> None:
         while admissible := [owner for owner in self._waiting if self.has_room(owner)]:
             owner = min(admissible, key=lambda waiting: self.held(waiting) / weight(waiting))
-            place, _ = self._waiting[owner].popitem(last=False)
+            place = self._next_place(self._waiting[owner])
             if self._waiting[owner]:
                 self._waiting.move_to_end(owner)
             else:
                 del self._waiting[owner]
-            if not place.done():  # a cancelled one is about to find out
+            if not place.turn.done():  # a cancelled one is about to find out
                 self._take(owner)
-                place.set_result(None)
+                place.turn.set_result(None)
 
-    def _forget(self, owner: str, place: "asyncio.Future[None]") -> None:
+    @staticmethod
+    def _next_place(places: "OrderedDict[int, _Place]") -> "_Place":
+        """Taken out: the first, or of its work the one of the least rank, whose place in the row the first then has."""
+        first, place = places.popitem(last=False)
+        if place.work is None:
+            return place
+        mates = [(other.rank, ticket) for ticket, other in places.items() if other.work is place.work]
+        rank, ticket = min(mates, default=(place.rank, first))
+        if rank >= place.rank:
+            return place
+        least, places[ticket] = places[ticket], place
+        return least
+
+    def _forget(self, owner: str, ticket: int, place: "_Place") -> None:
         places = self._waiting.get(owner)
-        if places is not None and places.pop(place, place) is None and not places:
+        if places is None:
+            return
+        if places.get(ticket) is not place:  # another one of its work was let in before it
+            ticket = next((other for other, waiting in places.items() if waiting is place), ticket)
+        if places.get(ticket) is place:
+            del places[ticket]
+        if not places:
             del self._waiting[owner]
 
 
-class _Turn:
-    __slots__ = ("_owner", "_slots")
+class _Place(NamedTuple):
+    turn: "asyncio.Future[None]"
+    work: object
+    rank: int
 
-    def __init__(self, slots: FairSlots, owner: str) -> None:
+
+class _Turn:
+    __slots__ = ("_owner", "_rank", "_slots", "_work")
+
+    def __init__(self, slots: FairSlots, owner: str, work: object, rank: int) -> None:
         self._slots = slots
         self._owner = owner
+        self._work = work
+        self._rank = rank
 
     async def __aenter__(self) -> None:
-        await self._slots.enter(self._owner)
+        await self._slots.enter(self._owner, self._work, self._rank)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

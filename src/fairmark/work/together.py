@@ -124,8 +124,8 @@ class SharedSlots(FairSlots):
         self._front = asyncio.Lock()
         self._left = asyncio.Event()
 
-    async def enter(self, owner: str) -> None:
-        await super().enter(owner)
+    async def enter(self, owner: str, work: object = None, rank: int = 0) -> None:
+        await super().enter(owner, work, rank)
         try:
             if not self._front.locked() and self._try():
                 return
