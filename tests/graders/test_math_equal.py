@@ -10,6 +10,11 @@ import pytest
 import fairmark
 
 SAME = [
+    (r"$10^{9000}$", "10^{9000}"),
+    ("It costs $5 and in total $7.", "7"),
+    ("We have $2+$ hmm, so 12", "12"),
+    ("The answer is 42!", "42"),
+    ("The answer is 5!", "120"),
     ("1/2", "0.5"),
     (r"\frac12", "0.5"),
     (r"\boxed{\frac{\sqrt{2}}{2}}", r"\frac{1}{\sqrt2}"),
@@ -73,6 +78,13 @@ SAME = [
     (r"x<1 \text{ or } x>2", r"(-\infty,1)\cup(2,\infty)"),
 ]
 DIFFERENT = [
+    # What cannot be computed or read does not come to a number that stands in it.
+    ("$10^{100000000}$", "100000000"),
+    ("$2^{10^{10}}$", "10"),
+    (r"$\frac{1}{0}$", "0"),
+    (r"$\log_{2}(8$", "8"),
+    ("$x^2+$", "2"),
+    (r"$\binom{100000}{50000}$", "50000"),
     ("1/3", "0.333"),
     ("x^2", "x"),
     (r"\sqrt{x^2}", "x"),
@@ -109,6 +121,7 @@ OTHERWISE = {
     (r"First \boxed{1}, but rather \boxed{2}.", "2"),  # the last box counts here; math-verify takes both
     (r"e^{i\pi}", "-1"),
     ("so it is 42", "42"),  # no formula there
+    ("The answer is 5!", "120"),  # 5 there, and either here
     ("50", r"50\%"),  # 50 % is a half here, and either there
     # As people write them, and not read there: raised signs, groups of digits, powers of ten, mixed numbers, periods.
     *(("x²+1", "x^2+1"), ("2½", "5/2"), ("1.5e3", "1500"), ("1e-3", "0.001"), ("x = 2 3/4", "11/4")),

@@ -1,7 +1,11 @@
 """Templates: paths, rendering, and what happens where a path leads nowhere."""
 
 import json
+from datetime import date
+from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
 import numpy
 import pytest
@@ -285,3 +289,25 @@ def test_a_path_leads_into_an_array() -> None:
     row = make_row({"x": numpy.array([[1, 2], [3, 4]])}, float("nan"))
     assert Template("{{ item.x[1][0] }}").render(row) == "3"
     assert row.sample.is_absent
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Decimal("3.50"), "3.50"),
+        (date(2026, 1, 2), "2026-01-02"),
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (PurePosixPath("/a/b"), "/a/b"),
+        (numpy.datetime64("2026-01-02"), "2026-01-02"),
+        (numpy.array("4"), "4"),
+    ],
+)
+def test_what_json_does_not_know_is_its_text_without_quotation_marks(value: Any, text: str) -> None:
+    row = make_row({"v": value, "deep": {"v": value}}, "")
+    assert Template("{{ item.v }} {{ item.deep.v }}").render(row) == f"{text} {text}"
+
+
+def test_a_null_that_is_filled_in_is_warned_of() -> None:
+    row = make_row({"v": None}, "")
+    assert Template("{{ item.v }}").render(row) == "null"
+    assert row.warnings == ("{{ item.v }} is null, and stands there as the text null.",)

@@ -208,8 +208,9 @@ def _output_text(row: Row) -> str:
 
 
 def _write(value: Any) -> str:
-    if getattr(value, "shape", None) == () and callable(getattr(value, "tolist", None)):
-        value = value.tolist()  # an array of numpy that is one value
+    """JSON; of what JSON does not know and is a text, such as a Decimal or a date, that text without quotation marks."""
+    while value is not None and not isinstance(value, (dict, list, tuple, bool, int, float, str)):
+        value = jsontext.plain(value)  # a time of numpy becomes one of Python, and that its text
     return value if isinstance(value, str) else jsontext.write(value)
 
 

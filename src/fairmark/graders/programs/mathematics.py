@@ -265,7 +265,7 @@ class Reader:
         if name == "frac":
             return quotient(number(self.argument()), number(self.argument()))
         if name in ("binom", "dbinom", "tbinom"):
-            return sympy.binomial(number(self.argument()), number(self.argument()))
+            return chosen(number(self.argument()), number(self.argument()))
         if name == "sqrt":
             return self.root()
         if name in FUNCTIONS:
@@ -345,7 +345,7 @@ def literal(token: str) -> Any:
     """A number as it is written."""
     _, _, exponent = token.lower().partition("e")
     if abs(int(exponent or 0)) > MOST_EXPONENT:
-        raise Unread("a power that is too large")
+        raise Uncomputed("a power that is too large")
     return sympy.Rational(token)
 
 
@@ -356,17 +356,23 @@ def number(value: Any) -> Any:
     return value
 
 
+def chosen(among: Any, taken: Any) -> Any:
+    if any(isinstance(value, sympy.Integer) and abs(value) > 1000 for value in (among, taken)):
+        raise Uncomputed("a binomial coefficient of that cannot be computed here")
+    return sympy.binomial(among, taken)
+
+
 def quotient(above: Any, below: Any) -> Any:
     if below == 0:
-        raise Unread("a division by zero")
+        raise Uncomputed("a division by zero")
     return above / below
 
 
 def raised(base: Any, exponent: Any) -> Any:
     if exponent.is_number and (not exponent.is_finite or abs(exponent) > MOST_POWER) and base not in (0, 1, -1):
-        raise Unread("a power that is too large")
+        raise Uncomputed("a power that is too large")
     if base == 0 and exponent.is_negative:
-        raise Unread("a division by zero")
+        raise Uncomputed("a division by zero")
     return base**exponent
 
 
@@ -529,11 +535,36 @@ def candidates(text: str) -> list[str]:
     if boxed is not None:
         return [boxed]
     text = text[-20_000:]
-    places = [next(group for group in match if group) for match in FORMULA.findall(text)][-1:]
-    said = re.split(r"(?i)\b(?:answer|result|solution)\b\s*(?:is|:|=)\s*", text)
-    places += [said[-1].split("\n")[0]] if len(said) > 1 else []
+    formulas = list(FORMULA.finditer(text))[-1:]
+    places = [next(group for group in formula.groups() if group) for formula in formulas]
+    places += said(text)
     lines = [line for line in text.splitlines() if line.strip()]
-    return [*places, text, *lines[-1:], *NUMBER.findall(text)[-1:]]
+    # A number inside a formula that cannot be read is a part of it, and not what it comes to.
+    beside = "".join(f"{text[: formula.start()]} {text[formula.end() :]}" for formula in formulas) or text
+    return [*places, text, *lines[-1:], *NUMBER.findall(beside)[-1:]]
+
+
+def said(text: str) -> list[str]:
+    """What follows the last "answer is"."""
+    parts = re.split(r"(?i)\b(?:answer|result|solution)\b\s*(?:is|:|=)\s*", text)
+    return [parts[-1].split("\n")[0]] if len(parts) > 1 else []
+
+
+def exclaims(place: str, expected: Any, tolerance: float) -> bool:
+    """Whether it is right without the mark at its end: after words, 42! may be no factorial."""
+    if not place.rstrip().endswith("!"):
+        return False
+    try:
+        return same(expected, read(place.rstrip()[:-1])[0], tolerance)
+    except Unread:
+        return False
+
+
+def shown(value: Any) -> str:
+    try:
+        return str(value)[:200]
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 def words(text: str) -> str:
@@ -563,7 +594,9 @@ def grade(answer: Any, item: Any) -> float:
             break
         except Unread:
             continue
-        print(f"read: {str(answered)[:200]} and {str(expected)[:200]}")
-        return float(same(expected, answered, tolerance if decimal or has_decimal else 0.0))
+        print(f"read: {shown(answered)} and {shown(expected)}")
+        if same(expected, answered, tolerance if decimal or has_decimal else 0.0):
+            return 1.0
+        return float(place in said(answer) and exclaims(place, expected, tolerance if decimal else 0.0))
     print("there is no expression in the input that can be read")
     return 0.0
