@@ -15,7 +15,6 @@ WITHOUT = {
     "graders/programs/mathematics.py": "runs in the sandbox alone; tests/graders/test_math_equal.py",
     "graders/programs/wire.py": "runs in the sandbox alone; tests/graders/test_code_tests.py",
     "endpoints/base.py": "a protocol and its records",
-    "judges/chosen.py": "opened by processes of their own in tests/judges/test_cache_processes.py and test_client.py",
     "rewardserver/serve.py": "starts a process; tests/cli/server/test_reward_server.py does",
     "sandbox/base.py": "a protocol and its records",
     "sandbox/inside/adaptive_harmony.py": "runs in the sandbox alone; tests/test_harmony.py",

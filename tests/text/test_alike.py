@@ -16,6 +16,7 @@ from fairmark.text.alike import LONGEST, alike
         ("ValueError: no city in Way 101", "ValueError: no city in Way #"),
         ("the server answered 404: no model 123", "the server answered 404: no model #"),
         ("<function f at 0x7f12ab>: 123456 rows", "<function f at #>: # rows"),
+        ("try http://127.0.0.1:9911/v1 2 times", "try http://127.0.0.1:9911/v1 # times"),
         ("it isn't there and won't come", "it isn't there and won't come"),
         ('found ""', 'found ""'),
         ("", ""),

@@ -1,7 +1,7 @@
 """The judge of this process: the models that the settings configure. It is opened when the first question comes."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairmark.errors import NotGraded
@@ -10,6 +10,7 @@ from fairmark.judges.base import Budget, Completion, Embedded, Prompt, Question
 
 if TYPE_CHECKING:  # read when they are needed: every import of fairmark comes by here
     from fairmark.judges.asking import AskingJudge
+    from fairmark.judges.client import JudgeClient
     from fairmark.judges.local import LocalModels
     from fairmark.judges.models import Provider
     from fairmark.judges.offers import Offers
@@ -110,6 +111,7 @@ def _opened_offers() -> "Offers":
 
     if _offers is None or _offers[0] != os.getpid():
         _offers = (os.getpid(), Offers())
+        _close_at_exit(_offers[1])
     return _offers[1]
 
 
@@ -143,28 +145,35 @@ def _models_here(settings: "Settings") -> _Embedded:
 
 def open_judge(settings: "Settings") -> "AskingJudge":
     """The judge that the settings describe. Must be called on the event loop that it is to live on."""
-    import atexit
-
     from fairmark.judges.asking import AskingJudge
     from fairmark.judges.cache import Cache
     from fairmark.judges.client import JudgeClient
     from fairmark.judges.models import read_registry
-    from fairmark.work import eventloop
 
     registry = read_registry()
     cache = Cache(settings.data_folder / "judgements.db", settings.judge_cache, settings.judge_cache_mb * 1_000_000)
     client = JudgeClient(settings, _models_here(settings).endpoint)
+    _close_at_exit(client, cache.close)
+    return AskingJudge(registry, client, cache)
+
+
+def _close_at_exit(opened: "JudgeClient | Offers", then: Callable[[], object] = lambda: None) -> None:
+    """On the loop that it lives on, where that is this process's own. Connections that nobody closes are complained of
+    when it is too late to log."""
+    import atexit
+
+    from fairmark.work import eventloop
+
     opener = os.getpid()
 
     def close() -> None:
         if os.getpid() == opener:
-            eventloop.run(client.close())
-            cache.close()
+            eventloop.run(opened.close())
+            then()
         else:
-            _keep_forever(client)
+            _keep_forever(opened)
 
     atexit.register(close)
-    return AskingJudge(registry, client, cache)
 
 
 def _keep_forever(opened: object) -> None:

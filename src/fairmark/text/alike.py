@@ -7,7 +7,7 @@ from fairmark import jsontext
 LONGEST = 300
 _QUOTED = re.compile(r'"[^"\n]*"|“[^”\n]*”|(?<!\w)\'[^\'\n]*\'(?!\w)')
 _NAME = re.compile(r"[\w.\-/]{1,40}")
-_NUMBER = re.compile(r"(?<![\w.\-#])(?:0x[0-9a-fA-F]+|\d+\.\d+|\d+)(?![\w.]*\d)")
+_NUMBER = re.compile(r"(?<![\w.\-#])(?<![\w\]]:)(?:0x[0-9a-fA-F]+|\d+\.\d+|\d+)(?![\w.]*\d)")
 # Before three digits: they are a status of HTTP then, and tell causes apart.
 _STATUS = re.compile(r"(?:answered|status|code|error|http)\W{0,3}$", re.IGNORECASE)
 

@@ -208,7 +208,7 @@ def _output_text(row: Row) -> str:
 
 
 def _write(value: Any) -> str:
-    """JSON; of what JSON does not know and is a text, such as a Decimal or a date, that text without quotation marks."""
+    """JSON; what JSON does not know, such as a Decimal or a date, as its text, without quotation marks."""
     while value is not None and not isinstance(value, (dict, list, tuple, bool, int, float, str)):
         value = jsontext.plain(value)  # a time of numpy becomes one of Python, and that its text
     return value if isinstance(value, str) else jsontext.write(value)
