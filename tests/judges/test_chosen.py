@@ -14,5 +14,4 @@ def test_whoever_asked_for_the_models_of_a_provider_ends_without_a_complaint() -
         provider.always(Answer())
         env = {"PATH": os.environ["PATH"], "OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "EMPTY"}
         done = subprocess.run([sys.executable, "-c", CODE], env=env, capture_output=True, text=True, check=True)
-        assert provider.requests
     assert (done.stdout, done.stderr) == ("{}\n", "")
