@@ -1,18 +1,21 @@
 """What the kinds that ask a judge share: several answers, a guard, repair, usage, budgets."""
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
 
-from fairmark.errors import NotGraded
-from fairmark.graders.judging import asks_several
+from fairmark.errors import GradingFailed, NotGraded
+from fairmark.graders.judging import Reading, asks_several, grade_by_questions
 from fairmark.judgement import Judgement, Usage
 from fairmark.judges.base import Budget, Question
 from fairmark.judges.fake import FakeAnswer, FakeJudge
 from fairmark.parse import parse, validate
 from fairmark.result import Result
-from fairmark.run import grade, grade_many
+from fairmark.row import Row, make_row
+from fairmark.run import context, grade, grade_many, shared_context
 
 FAILS = FakeAnswer(fault="server_error")
 
@@ -302,3 +305,24 @@ def test_many_rows_keep_their_order() -> None:
     rows = [{"item": {"i": index}, "sample": str(index)} for index in range(100)]
     judge = FakeJudge(lambda messages: float(messages[-1]["content"].removeprefix("Judge: ")) / 100)
     assert [result.reward for result in grade_many(score(), rows, judge=judge)] == [i / 100 for i in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("others_wait", "chars", "aside"), [(True, 5_000, True), (True, 10, False), (False, 5_000, False)]
+)
+def test_a_long_row_is_made_into_questions_in_a_thread_where_others_need_the_loop(
+    others_wait: bool, chars: int, aside: bool
+) -> None:
+    spec: Any = parse({"type": "score_model", "name": "j", "model": "m", "input": [{"role": "user", "content": "?"}]})
+    threads: list[int] = []
+
+    def ask(row: Row) -> list[Question]:
+        threads.append(threading.get_ident())
+        raise GradingFailed("enough")
+
+    async def scenario() -> None:
+        ctx = (shared_context if others_wait else context)()
+        await grade_by_questions(spec, ask, Reading, [make_row({"text": "x" * chars}, "")], ctx)  # type: ignore[arg-type]
+
+    asyncio.run(scenario())
+    assert (threads[0] != threading.get_ident()) == aside

@@ -1,5 +1,6 @@
 """What the kinds that ask a judge share: their fields, the questions for a row, one grade out of many answers."""
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from fairmark.text.messages import Fence, Messages
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 MOST_REPEATS = 100
+ASIDE_CHARS = 1_000
+"""Longer rows are made into questions in a thread, where others need the event loop."""
 MOST_LEVELS = 50
 """How deep an answer may be nested; a verdict has four."""
 # Canonical name -> its other spellings.
@@ -246,7 +249,8 @@ async def grade_by_questions(
     counts: list[int | Grade] = []
     for row in rows:
         try:
-            asked = ask(row)
+            # Filling in a long row takes its time, and a loop over it in a template many times that.
+            asked = await asyncio.to_thread(ask, row) if ctx.apart and row.chars > ASIDE_CHARS else ask(row)
         except GradingFailed as failure:
             counts.append(Grade.failed(failure))
             continue

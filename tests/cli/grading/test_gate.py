@@ -170,3 +170,13 @@ def test_a_gate_compares_by_all_graders_at_once() -> None:
     gate.now = side("this run", {**dict.fromkeys(labels, "p" * 6), "a": "f" * 6})
     gate.judge(Tally.of(labels), 1.0, 6)
     assert gate.failures == []
+
+
+def test_a_baseline_is_not_replaced_by_what_is_held_against_it(build: Build) -> None:
+    """The second run would pass."""
+    out = str(build.folder / "base.jsonl")
+    assert build.run(0, "--no-store", "-o", out)[0] == 0
+    status, said = build.run(12, "--no-store", "--fail-on-regression", out, "-o", out, "--overwrite")
+    assert status == 2
+    assert "this is the file that is read" in said
+    assert build.run(12, "--no-store", "--fail-on-regression", out)[0] == 1
