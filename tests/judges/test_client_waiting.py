@@ -147,7 +147,7 @@ def ask_beside(setup: Setup, hanging: Sequence[Question], under_way: int, health
     [
         (["hangs"], 8, question("fine", "other")),  # another model
         (["m"], 8, question("fine", "m")),  # the same one
-        ([f"hangs-{number}" for number in range(12)], 32, question("fine", "other")),  # many models of one owner
+        ([f"hangs-{number}" for number in range(12)], 36, question("fine", "other")),  # many models of one owner
     ],
     ids=["another model", "the same model", "many models"],
 )
@@ -159,6 +159,25 @@ def test_a_judge_that_hangs_keeps_nobody_else_from_his_answer(
     answer = ask_beside(setup, hanging, under_way, healthy)
     assert isinstance(answer, Judgement)
     assert (answer.failure, answer.value["result"]) == (None, 0.75)
+
+
+def test_many_judges_that_hang_do_not_keep_their_owner_from_one_that_answers(setup: Setup) -> None:
+    setup.judge = setup.open(judge_concurrency=8)
+    setup.server.always(Hanging())
+
+    async def scenario() -> list[Judgement | NotGraded]:
+        hanging = [question(f"hang {number}", f"hangs-{model}") for model in range(4) for number in range(8)]
+        tasks = [asyncio.create_task(setup.judge.ask([each], None, "ours")) for each in hanging]
+        while setup.asked < 32:  # all that one owner may have under way
+            await asyncio.sleep(0.001)
+        answers = await setup.judge.ask([question(f"fine {number}", "other") for number in range(20)], None, "ours")
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return answers
+
+    answers = eventloop.run(scenario())
+    assert [answer.value["result"] for answer in answers if isinstance(answer, Judgement)] == [0.75] * 20
 
 
 # A server that is dead.

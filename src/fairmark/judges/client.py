@@ -59,7 +59,8 @@ class JudgeClient:
     """Sends questions to models and brings answers back. Lives on one event loop.
 
     Each model has places of its own, so that one that hangs keeps nobody from the others. What one owner has under way
-    at all models together is bounded too, so that his hanging models keep nobody else from theirs.
+    at all models together is bounded too, so that his hanging models keep nobody else from theirs; a few questions to
+    each go beyond that bound, so that they do not keep himself from one that answers.
     """
 
     def __init__(self, settings: Settings, local: Endpoint) -> None:
@@ -68,7 +69,9 @@ class JudgeClient:
         self._terms = Terms(settings.judge_retries + 1, settings.judge_timeout_s, settings.judge_deadline_s, MOST_BYTES)
         self._places: dict[str, Destination] = {}
         self._addresses: dict[tuple[str, str], tuple[URL, str | None]] = {}
-        self._http = Http(connector, FairSlots(16 * most, spare=most, per_owner=4 * most), unpack=True)
+        all_places = FairSlots(16 * most, spare=most, per_owner=4 * most)
+        few_places = FairSlots(4 * most, per_owner=max(1, most // 2))
+        self._http = Http(connector, all_places, unpack=True, few_places=few_places)
 
     async def post(self, model: Model, path: str, body: dict[str, Any], tab: Tab) -> dict[str, Any]:
         """The JSON answer. Raises JudgeFailed: Rejected where no retry helps, JudgeTimedOut where it took too long."""

@@ -7,9 +7,11 @@ whoever asks.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 from yarl import URL
@@ -21,6 +23,8 @@ from fairmark.outbound.secrets import hidden
 from fairmark.work.fair import FairSlots
 
 CONNECT_S = 10.0
+FEW = 4
+"""Questions at one destination that go beyond what their owner may have under way at all of them."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 20.0
 
@@ -113,21 +117,54 @@ class Effort:
 class Destination:
     """A server, or one model at a server: how much may be under way there, and whether it answers."""
 
-    __slots__ = ("breaker", "gate")
+    __slots__ = ("breaker", "few", "gate")
 
     def __init__(self, name: str, gate: CallGate) -> None:
         self.gate = gate
         self.breaker = Breaker(name, gate.line)
+        self.few = FairSlots(FEW)
+        """For those who may not have more under way elsewhere."""
+
+
+async def sooner(*entering: Coroutine[Any, Any, Callable[[], object]]) -> Callable[[], object]:
+    """What gives back the place that comes first; one that comes at the same moment is given back at once."""
+    tasks = [asyncio.ensure_future(each) for each in entering]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        for leave in await _entered(tasks):
+            leave()
+        raise
+    first, *others = await _entered(tasks)
+    for leave in others:
+        leave()
+    return first
+
+
+async def _entered(tasks: "list[asyncio.Task[Callable[[], object]]]") -> list[Callable[[], object]]:
+    """Of those that came; the others do not come any more."""
+    for task in tasks:
+        task.cancel()
+    return [found for found in await asyncio.gather(*tasks, return_exceptions=True) if callable(found)]
 
 
 class Http:
     """Sends requests and brings answers back. Lives on one event loop."""
 
-    def __init__(self, connector: Callable[[], aiohttp.TCPConnector], all_places: FairSlots, *, unpack: bool) -> None:
-        """`all_places` bounds what is under way at all places together. Without `unpack` bodies are taken as they are:
-        a small one could hide a very large one."""
+    def __init__(
+        self,
+        connector: Callable[[], aiohttp.TCPConnector],
+        all_places: FairSlots,
+        *,
+        unpack: bool,
+        few_places: FairSlots | None = None,
+    ) -> None:
+        """`all_places` bounds what is under way at all places together. Beyond it there are `few_places`, of which each
+        destination has a few: an owner whose others hang, however many, is not kept from one that answers. Without
+        `unpack` bodies are taken as they are: a small one could hide a very large one."""
         self._connector = connector
         self._all_places = all_places
+        self._few_places = few_places
         self._unpack = unpack
         self._session: aiohttp.ClientSession | None = None
         self._timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_S)
@@ -156,7 +193,7 @@ class Http:
             try:
                 if breaker.is_open and not is_trial:
                     continue  # the server died while this one waited for its turn
-                value = await self._try(breaker, terms, effort, request, read)
+                value = await self._try(place, terms, effort, request, read)
                 good = True
                 return value
             except Retry as retry:
@@ -168,16 +205,38 @@ class Http:
                 gate.leave(owner, good=good)
             await asyncio.sleep(pause_s)
 
+    async def _enter(self, place: Destination, owner: str) -> Callable[[], object]:
+        """A place among all, or one of the few where that comes sooner. What gives it back."""
+        if self._all_places.try_enter(owner):
+            return partial(self._all_places.leave, owner)
+        few = self._few_places
+        if few is None:
+            await self._all_places.enter(owner)
+            return partial(self._all_places.leave, owner)
+
+        async def one_of_all() -> Callable[[], object]:
+            await self._all_places.enter(owner)
+            return partial(self._all_places.leave, owner)
+
+        async def one_of_few() -> Callable[[], object]:
+            with ExitStack() as entered:
+                for slots in (place.few, few):
+                    await slots.enter(owner)
+                    entered.callback(slots.leave, owner)
+                return entered.pop_all().close
+
+        return await sooner(one_of_all(), one_of_few())
+
     async def _try(
         self,
-        breaker: Breaker,
+        place: Destination,
         terms: Terms,
         effort: Effort,
         request: Callable[[], Awaitable[HttpRequest]],
         read: Callable[[HttpAnswer], T],
     ) -> T:
-        if not self._all_places.try_enter(effort.owner):
-            await self._all_places.enter(effort.owner)
+        breaker = place.breaker
+        leave = await self._enter(place, effort.owner)
         try:
             effort.begin()
             sent = await request()
@@ -186,7 +245,7 @@ class Http:
             breaker.failed(hash(sent.body), str(retry))
             raise
         finally:
-            self._all_places.leave(effort.owner)
+            leave()
         try:
             value = read(answer)
         except Retry as retry:
