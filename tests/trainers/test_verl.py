@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairmark.errors import GradingFailed, InvalidData
-from fairmark.trainers import single, verl
+from fairmark.trainers import telling, verl
 from tests.trainers.test_trl import BOTH, EXACT
 from tests.work.test_forks import in_a_child
 
@@ -102,5 +102,5 @@ def test_it_pickles() -> None:
 
 def test_a_child_that_is_forked_while_another_thread_counts_failures_grades() -> None:
     function = verl.reward(EXACT, awaited=False)
-    with single._lock:
+    with telling._lock:
         assert in_a_child(lambda: function(solution_str="Paris", extra_info={"answer": "Paris"})) == 0

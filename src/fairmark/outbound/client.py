@@ -210,13 +210,13 @@ class Http:
         if self._all_places.try_enter(owner):
             return partial(self._all_places.leave, owner)
         few = self._few_places
-        if few is None:
-            await self._all_places.enter(owner)
-            return partial(self._all_places.leave, owner)
 
         async def one_of_all() -> Callable[[], object]:
             await self._all_places.enter(owner)
             return partial(self._all_places.leave, owner)
+
+        if few is None:
+            return await one_of_all()
 
         async def one_of_few() -> Callable[[], object]:
             with ExitStack() as entered:
