@@ -437,7 +437,8 @@ def test_requests_say_503_while_the_store_is_away_and_the_run_goes_on_by_itself_
         ready = api.get("/readyz")
         assert ready.status == 503
         assert not re.search(r"postgresql|127\.0\.0\.1|/tmp", ready.body.decode())  # anybody may ask
-        assert any("not ready" in line for line in api.stderr.read_text().splitlines())
+        if api.database is not None:  # where no file may grow, the log does not either
+            assert any("not ready" in line for line in api.stderr.read_text().splitlines())
         time.sleep(1.0)
     finally:
         back()
