@@ -61,7 +61,7 @@ def test_steps_go_on_while_a_sandbox_is_killed_a_judge_dies_and_the_disk_is_full
         settings = {
             "FAIRMARK_HOME": str(disk.folder / "home"),
             "FAIRMARK_JUDGE_RETRIES": "1",
-            "FAIRMARK_JUDGE_DEADLINE_S": "5",
+            "FAIRMARK_JUDGE_DEADLINE_S": "10",
         }
         said = run(
             "-m", "tests.training.real.faults", str(tiny), str(disk.folder), cwd=tmp_path, enter=disk.enter, **settings
