@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from fairmark.store import InvalidDatabase, Store
-from fairmark.store.base.database import MIGRATIONS, parse_url
+from fairmark.store.base.database import MIGRATIONS, migrate, parse_url
 from fairmark.store.base.tables import metadata
 from tests.postgres import Postgres
 
@@ -57,17 +57,33 @@ def schema(connection: Connection) -> list[tuple[str | None, ...]]:
     return [tuple(cell and " ".join(cell.split()) for cell in row) for row in rows]
 
 
-async def test_an_empty_database_gets_the_tables_that_the_code_knows(new_url: NewUrl, tmp_path: Path) -> None:
-    migrated, created = new_url(), new_url()
-    await (await Store.open(migrated, tmp_path)).close()
+def revisions(connection: Connection) -> tuple[str, ...]:
+    return MigrationContext.configure(connection).get_current_heads()
+
+
+async def test_an_empty_database_gets_the_tables_that_the_migrations_make(new_url: NewUrl, tmp_path: Path) -> None:
+    migrated, created, opened = new_url(), new_url(), new_url()
+    await on(migrated, migrate)
     await on(created, metadata.create_all)
-    assert await on(migrated, schema) == await on(created, schema)
+    await (await Store.open(opened, tmp_path)).close()
+    assert await on(migrated, schema) == await on(created, schema) == await on(opened, schema)
     assert len(await on(migrated, schema)) >= 15
+    assert await on(opened, revisions) == await on(migrated, revisions)
 
 
-async def test_alembic_finds_nothing_to_migrate(new_url: NewUrl, tmp_path: Path) -> None:
+async def test_tables_that_are_behind_are_brought_up_to_date(new_url: NewUrl, tmp_path: Path) -> None:
+    behind, opened = new_url(), new_url()
+    await on(behind, lambda connection: migrate(connection, "0001"))
+    assert await on(behind, revisions) == ("0001",)
+    for url in (behind, opened):
+        await (await Store.open(url, tmp_path)).close()
+    assert await on(behind, schema) == await on(opened, schema)
+    assert await on(behind, revisions) == await on(opened, revisions)
+
+
+async def test_alembic_finds_nothing_to_migrate(new_url: NewUrl) -> None:
     url = new_url()
-    await (await Store.open(url, tmp_path)).close()
+    await on(url, migrate)
 
     def differences(connection: Connection) -> list[object]:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})

@@ -2,8 +2,6 @@
 
 import asyncio
 import errno
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -12,6 +10,7 @@ from sqlalchemy import event
 
 from fairmark.store import Counts, DiskFull, NewItem, Run, Store
 from tests.postgres import Postgres
+from tests.store.another import another
 from tests.store.conftest import Place, new_run
 
 HOLDER = """
@@ -98,17 +97,11 @@ async def test_the_runs_of_a_process_that_was_killed_are_free_at_once(place: Pla
     run = await new_run(store)
     if place.is_sqlite:
         await store.close()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, place.url or "", place.home], stdout=subprocess.PIPE, text=True
-    )
-    try:
+    with another(HOLDER, place.url or "", str(place.home)) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == f"{run.id}\n"
         if not place.is_sqlite:
             assert await store.runs.claim() is None
-    finally:
-        holder.kill()
-        holder.communicate(timeout=30)
     if place.is_sqlite:
         store = await place.open()
     assert (await claim_in_time(store)).status == "in_progress"

@@ -1,7 +1,5 @@
 """The content of a file on its way to disk: whole, or nothing of it."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +8,17 @@ import pytest
 from fairmark.store import DiskFull, StoreUnavailable
 from fairmark.store.base.contents import PART, NewContent, sweep
 from tests.disk import no_room, small_disk
+from tests.store.another import another
 
 UPLOAD = """
-import sys
+import signal, sys
 from pathlib import Path
 from fairmark.store.base.contents import NewContent
 
 content = NewContent(Path(sys.argv[1]))
 content.open()
 print("open", flush=True)
-sys.stdin.read()
+signal.pause()
 """
 
 
@@ -81,15 +80,12 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
 def test_only_what_nobody_writes_any_more_is_swept_away(tmp_path: Path) -> None:
     ours = NewContent(tmp_path / "file-1")
     ours.open()
-    command = [sys.executable, "-c", UPLOAD, str(tmp_path / "file-2")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with another(UPLOAD, str(tmp_path / "file-2")) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "open\n"
         (tmp_path / "file-3").touch()
         sweep(tmp_path)
         assert names(tmp_path) == [f"file-1{PART}", f"file-2{PART}", "file-3"]
-        other.kill()
-        other.communicate()
     sweep(tmp_path)
     assert names(tmp_path) == [f"file-1{PART}", "file-3"]
     ours.finish()

@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from sqlalchemy import event, select
 from fairmark.store import Counts, DiskFull, InvalidDatabase, NewItem, Store, StoreUnavailable
 from fairmark.store.base import tables
 from fairmark.store.base.database import MIGRATIONS, POSTGRES_READERS, SQLITE_READERS, parse_url
+from tests import command
 from tests.disk import mounted, no_room
 from tests.postgres import Postgres
 from tests.store.conftest import MIGRATED, Place, new_run, started_run
@@ -100,8 +99,7 @@ asyncio.run(Store.open(None, Path(sys.argv[1])))
 
 async def test_a_second_process_on_a_sqlite_file_is_refused_too(in_sqlite: Place) -> None:
     await in_sqlite.open()
-    call = [sys.executable, "-c", OPEN, str(in_sqlite.home)]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    done = command.python(OPEN, str(in_sqlite.home), env={"PATH": "/usr/bin:/bin"})
     assert "another Fairmark server uses this database" in done.stderr
 
 

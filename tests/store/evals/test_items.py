@@ -2,15 +2,13 @@
 
 import asyncio
 import random
-import signal
-import subprocess
-import sys
 
 import pytest
 from sqlalchemy import exc
 
 from fairmark.store import Counts, NewItem, Run, Store, UnknownCursor, ids
 from fairmark.store.base import pages
+from tests.store.another import another
 from tests.store.conftest import Place, started_run
 
 BODY = b'{"a": "\xc3\xa4\\u0000"}'
@@ -155,13 +153,10 @@ async def test_a_killed_process_loses_no_batch_and_leaves_no_half_of_one(place: 
     made = await store.evals.create("default", "", {}, {}, [])
     run = await store.runs.create("default", made.id, "", {}, {}, None, None, {})
     await store.close()
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, place.url or "", place.home], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
-    told = [int(writer.stdout.readline()) for _ in range(20)]
-    writer.send_signal(signal.SIGKILL)
-    with writer:
+    with another(WRITER, place.url or "", str(place.home)) as writer:
+        assert writer.stdout is not None
+        told = [int(writer.stdout.readline()) for _ in range(20)]
+        writer.kill()
         told += [int(line) for line in writer.stdout.read().splitlines()]
     store = await place.open()
     # PostgreSQL may still be at what the process sent last; cancelling waits for it.

@@ -1,11 +1,7 @@
 """A run that goes on: its rows with errors are taken out with all that belongs to them, none lost and none twice."""
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections import Counter
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -16,6 +12,7 @@ from fairmark.store.base.tables import error_rows, facets, scores
 from fairmark.store.evals import reopening
 from fairmark.store.evals.facets import fields_of
 from fairmark.store.evals.notes import MOST, OTHERS
+from tests.store.another import another
 from tests.store.conftest import Place, new_run, started_run
 
 CRITERIA = ["exact-1", "judged-2"]
@@ -210,12 +207,9 @@ async def test_a_killed_process_loses_no_row_and_doubles_none(place: Place) -> N
     store = await place.open()
     run = await ended_run(store)
     await store.close()
-    arguments: list[Any] = [sys.executable, "-c", KILLED, place.url or "", place.home, run.eval_id, run.id]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    with another(KILLED, place.url or "", str(place.home), run.eval_id, run.id) as process:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-    assert line == "in the middle\n"
+        assert process.stdout.readline() == "in the middle\n"
     store = await place.open()
     # PostgreSQL may still hold what the process had begun; this waits for it.
     assert await store.runs.cancel("default", run.eval_id, run.id)

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
 
 from fairmark.store import Job, NewCheckpoint, NewEvent, Store, UnknownCursor
+from tests.store.another import another
 from tests.store.conftest import Place
 
 HOLDER = """
@@ -188,17 +187,12 @@ async def test_a_dead_servers_job_is_free_at_once(place: Place) -> None:
     before = await place.open()
     job = await new_job(before)
     await before.close()
-    arguments = [sys.executable, "-c", HOLDER, place.url or "", str(place.home)]
-    holder = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
-    try:
+    with another(HOLDER, place.url or "", str(place.home)) as holder:
         assert holder.stdout is not None
         assert (await asyncio.to_thread(holder.stdout.readline)).strip() == job.id
         if not place.is_sqlite:
             beside = await place.open()
             assert await beside.jobs.claim() is None
-    finally:
-        holder.kill()
-        holder.communicate()
     store = await place.open()
     until = time.monotonic() + 30
     while (again := await store.jobs.claim()) is None:

@@ -18,13 +18,14 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, CursorResult, event, exc, func, select
+from sqlalchemy import Connection, CursorResult, create_engine, event, exc, func, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from fairmark import jsontext
 from fairmark.errors import DiskFull, InvalidDatabase, StoreUnavailable
-from fairmark.store.base.tables import deleted
+from fairmark.store.base.tables import deleted, metadata
 from fairmark.store.base.turns import Turns
 from fairmark.work import counts
 
@@ -55,6 +56,8 @@ _PRAGMAS = (
     "PRAGMA cache_size=-16000",
     "PRAGMA temp_store=MEMORY",
 )
+# Transactions are ours to begin; the driver's own would come too late and too weak.
+_SQLITE_ARGUMENTS = {"isolation_level": None}
 # busy, locked, out of memory, read-only, I/O error, corrupt, full, cannot open, not a database
 _SQLITE_UNAVAILABLE = {5, 6, 7, 8, 10, 11, 13, 14, 26}
 # Classes of SQLSTATE: connection, authorisation, database name, deadlock, resources, intervention, system.
@@ -226,7 +229,7 @@ class Database:
     async def _is_up_to_date(self) -> bool:
         async with self.read() as connection:
             revisions = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_heads())
-        script = ScriptDirectory.from_config(_config())
+        script = _script()
         if not set(revisions) <= {revision.revision for revision in script.walk_revisions()}:
             raise InvalidDatabase(
                 f"{self.name}: its tables are those of a newer Fairmark (revision {', '.join(revisions)}). "
@@ -240,10 +243,13 @@ class Database:
         if own:
             self.lock()  # not below a server that runs
         try:
-            async with self.write() as connection:
-                if not self.is_sqlite:
+            if self.is_sqlite:
+                with self.translating_errors():
+                    await self.finish(asyncio.to_thread(_upgrade_file, self.name))
+            else:
+                async with self.write() as connection:
                     await connection.execute(select(func.pg_advisory_xact_lock(_LOCKS, _UPGRADING)))
-                await connection.run_sync(_run_migrations)
+                    await connection.run_sync(_make_or_migrate)
         except exc.DBAPIError as error:
             raise InvalidDatabase(
                 f"{self.name}: its tables cannot be made or brought up to date: {_words(_cause(error))}."
@@ -324,21 +330,30 @@ def parse_url(url: str | None, home: Path) -> URL:
 def _sqlite_engine(url: URL, connections: int) -> AsyncEngine:
     engine = create_async_engine(
         url,
-        # Transactions are ours to begin; the driver's own would come too late and too weak.
-        connect_args={"isolation_level": None},
+        connect_args=_SQLITE_ARGUMENTS,
         pool_size=connections,
         max_overflow=0,
         pool_timeout=COMMAND_TIMEOUT_S,
     )
-
-    @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        for pragma in _PRAGMAS:
-            cursor.execute(pragma)
-        cursor.close()
-
+    event.listen(engine.sync_engine, "connect", _prepare)
     return engine
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _upgrade_file(name: str) -> None:
+    """In a thread of its own: for each of many small statements, a connection of an event loop would wait for one."""
+    engine = create_engine(URL.create("sqlite", database=name), connect_args=_SQLITE_ARGUMENTS, poolclass=NullPool)
+    event.listen(engine, "connect", _prepare)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        _make_or_migrate(connection)
+        connection.commit()
 
 
 def _postgres_engine(url: URL, connections: int) -> AsyncEngine:
@@ -394,8 +409,23 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _run_migrations(connection: Connection) -> None:
-    command.upgrade(_config(connection), "head")
+@functools.cache
+def _script() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
+def _make_or_migrate(connection: Connection) -> None:
+    """What is new and empty gets the newest tables at once: the migrations would make the same ones, step by step."""
+    if inspect(connection).get_table_names():
+        migrate(connection)
+    else:
+        metadata.create_all(connection, checkfirst=False)
+        MigrationContext.configure(connection).stamp(_script(), "head")
+
+
+def migrate(connection: Connection, revision: str = "head") -> None:
+    """From whichever tables there are, or none."""
+    command.upgrade(_config(connection), revision)
 
 
 def _why_unavailable(error: BaseException) -> str | None:
