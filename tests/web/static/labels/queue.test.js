@@ -48,6 +48,53 @@ test("what is not answered stays in the browser, and is sent again under the sam
   assert.deepEqual(queue.entries(), []);
 });
 
+test("what is said while a request is slow to arrive is never told as older than the request", async () => {
+  const SLOW_MS = 60;
+  const slow = async (entries) => {
+    await new Promise((done) => setTimeout(done, SLOW_MS));
+    return kept(entries);
+  };
+  let seen;
+  const { queue } = await open([slow, (entries) => {
+    seen = { at: Date.now(), entry: entries[0] };
+    return kept(entries);
+  }]);
+  queue.add({ id: "label_1", at: 0, value: "pass" });
+  const said = Date.now();
+  queue.add({ id: "label_2", at: 0, value: "fail" });
+  await settled(queue);
+  assert.equal(seen.entry.id, "label_2");
+  // The first one arrived, at the latest, when it was answered: the server's word for the second is not before that.
+  assert.ok(seen.at - 1000 * seen.entry.ago_s >= said + SLOW_MS - 2, `${seen.entry.ago_s} s ago`);
+});
+
+test("what corrects something that was never answered counts from when it arrives; nothing else does", async () => {
+  const LATER_MS = 30;
+  const told = [];
+  const lost = (entries) => {
+    told.push(Object.fromEntries(entries.map(({ id, ago_s: ago }) => [id, ago])));
+    throw new TypeError("given up");
+  };
+  const { queue } = await open([lost, lost, lost]);
+  const later = async () => {
+    await settled(queue);
+    clearTimeout(queue.timer);
+    await new Promise((done) => setTimeout(done, LATER_MS));
+  };
+  queue.add({ id: "label_1", at: 0, value: "pass" });
+  await later();
+  queue.add({ id: "label_2", at: 0, value: "fail" });
+  queue.add({ id: "label_3", at: 1, value: "fail" });
+  await later();
+  await queue.flush();
+  await later();
+  const [, , last] = told;
+  assert.deepEqual(Object.keys(last), ["label_1", "label_2", "label_3"]); // what is corrected comes first
+  assert.equal(last.label_2, 0);
+  assert.ok(last.label_1 > last.label_3, `${last.label_1} s, ${last.label_3} s`);
+  assert.ok(1000 * last.label_3 >= LATER_MS - 2, `${last.label_3} s`);
+});
+
 test("what another tab has left is sent too, and other batches are left alone", async () => {
   const left = { "fairmark-label b label_9": { id: "label_9", at: 0, value: "fail", when: 1, order: 1 }, "fairmark-label c label_8": { id: "label_8", when: 1 } };
   const { queue, sent } = await open([], left);

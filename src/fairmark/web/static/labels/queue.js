@@ -64,12 +64,19 @@ export class Queue {
     return found.sort((one, other) => one.when - other.when || one.order - other.order);
   }
 
+  /** What is said of a row while an earlier word about it waits here is a correction. It counts from when it reaches
+   * the server: by when it was said it could be the older one of the two, because the earlier word may still be on its
+   * way, also on one that this page has given up. What is corrected is sent first, and however often it comes, it counts once. */
   add(entry) {
     this.order = (this.order ?? 0) + 1;
-    const kept = { ...entry, when: Date.now(), order: this.order };
-    this.kept.setItem(`${PREFIX} ${this.batch} ${entry.id}`, JSON.stringify(kept));
+    const corrects = this.entries().some(({ at }) => at === entry.at);
+    this.keep({ ...entry, corrects, when: Date.now(), order: this.order });
     this.tell(this.problem);
     this.flush();
+  }
+
+  keep(entry) {
+    this.kept.setItem(`${PREFIX} ${this.batch} ${entry.id}`, JSON.stringify(entry));
   }
 
   async flush() {
@@ -103,7 +110,7 @@ export class Queue {
     const status = now - this.asked > STATUS_MS;
     const body = JSON.stringify({
       status,
-      entries: entries.map(({ when, order, ...entry }) => ({ ...entry, ago_s: Math.max(0, (now - when) / 1000) })),
+      entries: entries.map(({ when, order, corrects, ...entry }) => ({ ...entry, ago_s: corrects ? 0 : Math.max(0, (now - when) / 1000) })),
     });
     const answer = await this.send(this.url, {
       method: "POST",
