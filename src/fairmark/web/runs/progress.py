@@ -64,7 +64,10 @@ class Progress(NamedTuple):
 
 
 async def events(request: Request) -> Response:
-    """`progress`: the part of the page, anew; `rows`: there are some now; `ended`: there is no more to come."""
+    """`progress`: the part of the page, anew; `rows`: there are some now; `ended`: there is no more to come.
+
+    `?rows=none`: the page shows none, and is told of those that came before it began to listen.
+    """
     eval_, run = await named_eval(request), await named_run(request, with_source=False)
     criteria = [criterion["id"] for criterion in run.criteria or eval_.criteria]
     headers = {"x-accel-buffering": "no"}
@@ -74,7 +77,8 @@ async def events(request: Request) -> Response:
 async def _events(request: Request, run: Run, criteria: Sequence[str]) -> AsyncIterator[bytes]:
     shared = state(request)
     until = time.monotonic() + AT_MOST_S
-    sent, sent_at, had_rows = "", time.monotonic(), None
+    sent, sent_at = "", time.monotonic()
+    had_rows = False if request.query_params.get("rows") == "none" else None
     with _watching(run.id) as watched:
         while not shared.stopping.is_set() and time.monotonic() < until:
             with contextlib.suppress(StoreUnavailable):  # it is asked again

@@ -21,7 +21,8 @@ async function open(html = PAGE, url = "http://localhost/evals/e/runs/r") {
       this.readyState = 2;
     }
   };
-  globalThis.htmx = { ajax: (method, path, { target }) => asked.push([method, path, target]) };
+  const ajax = async (method, path, { target }) => asked.push([method, path, target]);
+  globalThis.htmx = { ajax };
   await load("runs/runs.js");
   return { streams, asked };
 }
@@ -38,6 +39,43 @@ test("a run that goes on is followed, and shown whole when it has ended", async 
   const here = "/runs/r?q=x";
   assert.deepEqual(asked, [["GET", here, "#results"], ["GET", here, "#criteria"], ["GET", here, "#run"]]);
   assert.equal(streams[0].readyState, 2);
+});
+
+test("rows that somebody asked for come first, then those of now and the end", async () => {
+  const { streams, asked } = await open(`<div id="live" data-events="/events"></div>
+    <div id="run"><div id="rows"><form id="filter" class="htmx-request"></form><div id="results"></div></div></div>`);
+  const [run, filter] = ["run", "filter"].map((id) => document.getElementById(id));
+  const targets = () => asked.splice(0).map(([, , target]) => target);
+  hear(streams[0], "rows");
+  hear(streams[0], "ended");
+  assert.deepEqual(targets(), ["#criteria"]);
+  fire(filter, "htmx:afterRequest");
+  assert.deepEqual(targets(), []);
+  filter.className = "";
+  for (let times = 0; times < 2; times++) fire(filter, "htmx:afterRequest");
+  assert.deepEqual(targets(), ["#results", "#run"]);
+  // Asked for while the end is on its way.
+  const detail = { shouldSwap: true };
+  fire(run, "htmx:beforeSwap", { detail });
+  assert.deepEqual(detail, { shouldSwap: true });
+  filter.className = "htmx-request";
+  fire(run, "htmx:beforeSwap", { detail });
+  assert.deepEqual(detail, { shouldSwap: false });
+  filter.className = "";
+  fire(filter, "htmx:afterRequest");
+  assert.deepEqual(targets(), ["#run"]);
+});
+
+test("what does not come makes no noise", async () => {
+  const { streams } = await open('<div id="live" data-events="/events"></div>');
+  globalThis.htmx.ajax = () => Promise.reject(undefined);
+  const noises = [];
+  const note = (why) => noises.push(why);
+  process.on("unhandledRejection", note);
+  hear(streams[0], "rows");
+  await new Promise((done) => setTimeout(done, 10));
+  process.off("unhandledRejection", note);
+  assert.deepEqual(noises, []);
 });
 
 test("numbers that are asked for by themselves are those of the header, until the run has ended", async () => {

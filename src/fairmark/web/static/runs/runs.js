@@ -71,16 +71,55 @@ document.addEventListener("htmx:afterSwap", (event) => {
   putBack(stood);
 });
 
+/** Asks for a part of this page anew. What does not come, since somebody asked for something else meanwhile or the server
+ * is away, is asked for again with later news, if there are any. Parts that asked in one name would queue behind each
+ * other, and be told to have come as soon as they queue. */
+const renew = (target, more = {}) =>
+  htmx.ajax("GET", location.pathname + location.search, { source: target, target, ...more }).catch(() => undefined);
+
 const ROWS_EVERY_MS = 3000;
 let rowsAsked = 0;
+
+/** Whether somebody has asked for rows that are on their way: no others are to take their place. */
+const isAsked = () => document.querySelector("#rows .htmx-request:not(#results)") !== null;
+
+const due = new Set();
+
+/** Now, or as soon as nobody waits for rows. */
+function whenFree(act) {
+  if (isAsked()) due.add(act);
+  else act();
+}
+
+document.addEventListener("htmx:afterRequest", () => {
+  if (isAsked()) return;
+  const acts = [...due];
+  due.clear();
+  for (const act of acts) act();
+});
+
+const renewRows = () => renew("#results");
+
+/** The whole of a run that has ended. */
+function showEnd() {
+  const asked = renew("#run", { select: "#run", swap: "outerHTML" });
+  if (globalThis.scrollY > 0) holdRows(asked);
+}
+
+// Rows that somebody asked for while it was on its way would have no place in it.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.target.id !== "run" || !isAsked()) return;
+  event.detail.shouldSwap = false;
+  due.add(showEnd);
+});
 
 /** The first page of rows, as they come in; nobody who reads or types is disturbed. */
 function refreshRows() {
   const results = document.getElementById("results");
-  const busy = !results || results.contains(document.activeElement) || results.matches(":hover, .htmx-request");
+  const busy = !results || results.contains(document.activeElement) || results.matches(":hover, .htmx-request") || isAsked();
   if (busy || new URLSearchParams(location.search).has("at") || performance.now() - rowsAsked < ROWS_EVERY_MS) return;
   rowsAsked = performance.now();
-  htmx.ajax("GET", location.pathname + location.search, { target: "#results" });
+  renewRows();
 }
 
 /** Listens to a run that goes on, and shows what it hears. */
@@ -88,7 +127,6 @@ function follow() {
   const live = document.getElementById("live");
   if (!live?.dataset.events) return;
   const source = new EventSource(live.dataset.events);
-  const here = () => location.pathname + location.search;
   source.addEventListener("progress", (event) => {
     const before = placeRead();
     live.innerHTML = event.data; // a template's, like the rest of the page
@@ -98,13 +136,13 @@ function follow() {
     refreshRows();
   });
   source.addEventListener("rows", () => {
-    for (const target of ["#results", "#criteria"]) htmx.ajax("GET", here(), { target });
+    whenFree(renewRows);
+    renew("#criteria");
   });
   source.addEventListener("ended", () => {
     source.close();
     news.clear();
-    const asked = htmx.ajax("GET", here(), { target: "#run", select: "#run", swap: "outerHTML" });
-    if (globalThis.scrollY > 0) holdRows(asked);
+    whenFree(showEnd);
   });
   // The browser tries again by itself, but not where the answer was an error.
   source.addEventListener("error", () => {
@@ -119,7 +157,7 @@ document.addEventListener("click", async (event) => {
   const stop = event.target.closest("[data-stop]");
   if (!stop) return;
   const searching = document.getElementById(stop.dataset.stop);
-  htmx.trigger(searching, "htmx:abort");
+  htmx.trigger("#results", "htmx:abort"); // all that asks for rows does so there
   stop.remove();
   searching.outerHTML = searching.innerHTML.replace("the search goes on by itself until it finds some", "the search was stopped");
   document.querySelector('#results .pagination [data-key="n"]')?.focus(); // "Search on"
