@@ -165,6 +165,17 @@ def test_a_result_shows_itself_briefly() -> None:
     assert "error='{{ item.a }}" in repr(fairmark.grade(CHECK, item={}))
 
 
+def test_a_zero_for_want_of_an_answer_is_never_shown_without_its_warning() -> None:
+    asking = {**CHECK, "input": "{{ sample.output_text }}", "reference": "x"}
+    results = fairmark.grade_many(asking, [{"item": {"a": "x"}}, {"item": {"a": "x"}, "sample": "x"}])
+    assert "warnings=['this row has no sample: " in repr(results[0])
+    assert "warnings" not in repr(results[1])
+    without, answered = results.records()
+    assert without["reward"] == 0.0
+    assert without["warnings"].startswith("this row has no sample: ")
+    assert answered["warnings"] is None
+
+
 def test_a_message_that_holds_half_an_emoji_can_still_be_written() -> None:
     result = fairmark.grade(CHECK, item={"\ud83d": 1})
     assert json.loads(result.model_dump_json())["status"] == "error"

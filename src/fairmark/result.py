@@ -227,6 +227,7 @@ class Result:
     def __repr__(self) -> str:
         more = f", passed={self.passed}" if self.passed is not None else ""
         more += f", error={self.error!r}" if self.error else ""
+        more += f", warnings={[*self.warnings]!r}" if self.warnings else ""
         return f"Result(reward={self.reward!r}, status={self.status!r}{more})"
 
 
@@ -234,7 +235,7 @@ class Results(list[Result]):
     """The results of many rows, in their order: a list, that can be had as a data frame."""
 
     def records(self) -> list[dict[str, Any]]:
-        """A flat dict a row: reward (None where it was not graded), passed, status, error, and the parts."""
+        """A flat dict a row: reward (None where it was not graded), passed, status, error, warnings, and the parts."""
         parts = list(dict.fromkeys(name for result in self for name in result.grade.sub_rewards))
         return [
             {
@@ -242,6 +243,7 @@ class Results(list[Result]):
                 "passed": result.passed,
                 "status": result.status,
                 "error": result.error or result.skipped,
+                "warnings": "; ".join(result.warnings) or None,
                 **{f"reward.{name}": result.grade.sub_rewards.get(name) for name in parts},
             }
             for result in self

@@ -110,7 +110,12 @@ class GraderSpec(BaseModel):
     @cached_property
     def all_warnings(self) -> tuple[str, ...]:
         """All that is told about the grader wherever it grades: its warnings, and keys that look like misspelt ones."""
-        return (*self.warnings(), *self._typos("$"))
+        return (*self.warnings(), *self.misspelt)
+
+    @property
+    def misspelt(self) -> tuple[str, ...]:
+        """Keys that look like misspelt fields, and so do not do what they are meant to."""
+        return tuple(self._typos("$"))
 
     def _typos(self, path: str) -> Iterator[str]:
         """Unknown keys that look like a misspelt field. Other unknown keys are nobody's business."""

@@ -83,6 +83,12 @@ def test_other_graders_and_other_data_are_told() -> None:
     assert "The graders of A and B are not all the same, or more than these." in compare_sides([one, other]).notes
 
 
+def test_what_a_run_has_to_be_warned_of_is_told() -> None:
+    one, other = side("A", {"exact": "pp"}), side("B", {"exact": "ff"})
+    other.warned.merge({"no sample": 2})
+    assert compare_sides([one, other]).notes == ["B: 2 × no sample"]
+
+
 def test_files_whose_answers_alone_differ_are_the_same_data() -> None:
     assert compare_sides([side("A", {"exact": "pp"}, data="x"), side("B", {"exact": "pf"}, data="y")]).notes == []
 

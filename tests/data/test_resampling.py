@@ -53,7 +53,7 @@ def test_answers_of_one_group_are_no_evidence_of_their_own() -> None:
 def test_the_formulas_for_many_groups_agree_with_drawing() -> None:
     source = random.Random(5)
     cells = []
-    for _ in range(1_000):
+    for _ in range(600):
         human = source.random() < 0.6
         cells.append((human, human if source.random() < 0.85 else not human))
     table = Counter(cells)
@@ -66,10 +66,10 @@ def test_the_formulas_for_many_groups_agree_with_drawing() -> None:
     scores = [(value, value + source.gauss(0, 3)) for value in range(400)]
     rho = spearman(Counter(scores))
     assert rho is not None
-    noisy = [(value, value + source.gauss(0, 200)) for value in range(400)]
+    noisy = [(value, value + source.gauss(0, 100)) for value in range(200)]
     rho = spearman(Counter(noisy))
     drawn = table_interval([[cell] for cell in noisy], spearman, seed=2)
     assert rho is not None
     assert drawn is not None
-    assert spearman_interval(rho, 400) == pytest.approx(drawn, abs=0.02)
+    assert spearman_interval(rho, 200) == pytest.approx(drawn, abs=0.02)
     assert spearman_interval(1.0, 400) == (1.0, 1.0)

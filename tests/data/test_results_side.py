@@ -38,6 +38,13 @@ def test_without_a_threshold_half_the_reward_passes_and_the_mean_is_compared(tmp
     assert side.without_threshold == {"exact"}
 
 
+def test_warnings_are_counted_once_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    results = {label: {"reward": 0.0, "passed": False, "warnings": ["no sample"]} for label in ("one", "other")}
+    path.write_text(json.dumps({"row": 1, "graders": "g", "results": results, "item": {}}) + "\n")
+    assert read_side(str(path)).warned.counts == {"no sample": 1}
+
+
 def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(line(1, reward=1.0) + line(2, reward=1.0)[:-9])

@@ -27,6 +27,12 @@ def test_counts_can_be_stored_and_added_up() -> None:
     assert counted.counts == {"a": 2, "b": 6, "c": 1}
 
 
+def test_in_brief_the_most_frequent_come_first_and_the_others_are_counted() -> None:
+    counted = Counted.of({"a": 2, "b": 6, "c": 1, "d": 3, "": 4})
+    assert counted.brief() == ["6 × b", "3 × d", "2 × a", "5 more warnings."]
+    assert Counted.of({"a": 2}).brief() == ["2 × a"]
+
+
 def test_rows_without_a_sample_are_known_whatever_else_is_said_of_them() -> None:
     counted = Counted()
     counted.add([NO_SAMPLE])

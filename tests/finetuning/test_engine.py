@@ -113,6 +113,13 @@ async def test_a_job_is_queued_where_a_worker_of_its_project_trains_its_model(st
     assert (shown["status"], shown["fine_tuned_model"], shown["trained_tokens"]) == ("succeeded", "m:tuned", 9)
 
 
+async def test_a_misspelt_field_of_the_grader_is_an_event_of_the_job(store: Store) -> None:
+    async with working(store) as desk:
+        job = await desk.until(await desk.create(grader={**EXACT, "refrence": "x"}), "failed")
+        told = "method.reinforcement.grader.refrence: unknown field, kept but not used. Did you mean reference?"
+        assert (await desk.messages(job)).count(told) == 1
+
+
 async def test_a_projects_slow_jobs_keep_no_other_project_waiting(store: Store) -> None:
     async with working(store) as desk:
         slow = [await desk.create("hostile", SLOW) for _ in range(job_engine.JOBS_A_PROJECT + 3)]

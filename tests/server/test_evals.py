@@ -269,6 +269,13 @@ def test_a_wrong_query_is_refused(api: Api, query: str, param: str) -> None:
     assert (answer.status, answer.error["param"]) == (400, param)
 
 
+def test_a_misspelt_field_is_told_when_the_eval_is_created(api: Api) -> None:
+    misspelt = {**EXACT, "name": "other", "refrence": "x"}
+    answer = api.post("/v1/evals", {**NEW, "testing_criteria": [EXACT, misspelt]})
+    told = "testing_criteria[1].refrence: unknown field, kept but not used. Did you mean reference?"
+    assert (answer.status, answer.json()["warnings"]) == (201, [told])
+
+
 def test_judges_that_are_gone_are_told_when_the_eval_is_created_and_only_then(tmp_path: Path) -> None:
     judge = {"type": "score_model", "name": "judge", "range": [0, 1], "input": [{"role": "user", "content": "Good?"}]}
     server = Server(tmp_path / "home")

@@ -34,6 +34,22 @@ def test_a_good_reward_is_found_fit() -> None:
     }  # fmt: skip
 
 
+def test_a_misspelt_field_is_something_to_look_at() -> None:
+    first, *others = check_reward(parse({**EXACT_JSON, "refrence": "x"}), ROWS)
+    assert (first.question, first.ok) == ("grader", False)
+    assert first.words == "$.refrence: unknown field, kept but not used. Did you mean reference?"
+    assert all(finding.ok for finding in others)
+
+
+def test_a_part_that_only_logs_is_told_and_stops_nobody() -> None:
+    parts = {"exact": EXACT_JSON, "logged": {**EXACT_JSON, "name": "logged", "operation": "like"}}
+    multi = parse({"type": "multi", "name": "both", "graders": parts, "calculate_output": "exact"})
+    first, *others = check_reward(multi, ROWS)
+    assert (first.question, first.ok) == ("grader", None)
+    assert first.words == "$.graders.logged: calculate_output does not use this grader."
+    assert all(finding.ok for finding in others)
+
+
 @pytest.mark.parametrize(
     ("body", "question"),
     [

@@ -53,6 +53,13 @@ def test_the_names_that_are_logged_do_not_depend_on_the_row() -> None:
     assert sorted(trl.reward(EXACT).logs([])) == ["exact/failed"]
 
 
+def test_a_misspelt_field_is_told_when_the_reward_is_made(caplog: pytest.LogCaptureFixture) -> None:
+    trl.reward(EXACT)
+    assert caplog.messages == []
+    trl.reward({**EXACT, "refrence": "x"})
+    assert caplog.messages == ["exact: $.refrence: unknown field, kept but not used. Did you mean reference?"]
+
+
 def test_a_wrong_deadline_is_refused() -> None:
     with pytest.raises(ValueError, match="deadline_s: found -1"):
         trl.reward(EXACT, deadline_s=-1)

@@ -9,6 +9,7 @@ from fairmark import fragments
 from fairmark.data import comparing
 from fairmark.data.comparing import MOST_RUNS, Compared, Measure, Outcomes
 from fairmark.data.pairing import Column, Flipped, flipped, pair
+from fairmark.data.warnings import Counted
 from fairmark.errors import InvalidData
 
 MOST_FLIPPED = 1_000
@@ -32,6 +33,8 @@ class Side:
     cost: float | None = None
     """Dollars."""
     seconds: float | None = None
+    warned: Counted = field(default_factory=Counted)
+    """What its rows have to be warned of: they were graded, and probably not as they were meant."""
 
     @property
     def rows(self) -> int:
@@ -155,6 +158,8 @@ def _from_one(row: Flipped) -> tuple[int, int]:
 def _notes(first: Side, others: Sequence[Side], criteria: Sequence[CriterionComparison]) -> list[str]:
     notes = []
     names = [criterion.name for criterion in criteria]
+    for side in (first, *others):
+        notes += [f"{side.name}: {told}" for told in side.warned.brief()]
     for index, other in enumerate(others):
         both = f"{first.name} and {other.name}"
         if first.graders and other.graders:

@@ -51,6 +51,7 @@ def add_line(side: Side, line: bytes) -> None:
 def add_row(side: Side, number: int, item: Any, results: Mapping[str, Graded]) -> None:
     """What graders made of a row, by its number from 1; `results` are fresh ones, or read back from a file."""
     item_hash = hash_item(item if isinstance(item, dict) else {})
+    side.warned.add({text: None for result in results.values() for text in result.row_warnings})
     for label, result in results.items():
         column = side.columns.get(label)
         if column is None:

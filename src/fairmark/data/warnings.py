@@ -8,6 +8,9 @@ MOST = 50
 """Different warnings that are kept; some hold a row's own values, and no two are the same."""
 
 
+FEW = 3
+
+
 class Counted:
     """Counts warnings by their text, in the order in which they turned up.
 
@@ -37,7 +40,7 @@ class Counted:
             self._count(text, count)
 
     def _count(self, text: str, count: int) -> None:
-        if text in self.counts or len(self.counts) < MOST:
+        if text and (text in self.counts or len(self.counts) < MOST):  # a run has stored others as ""
             self.counts[text] = self.counts.get(text, 0) + count
         else:
             self.others += count
@@ -53,3 +56,10 @@ class Counted:
         if self.others:
             lines.append(f"{self.others:,} more warnings are not shown.")
         return lines
+
+    def brief(self) -> list[str]:
+        """The most frequent few, where there is more to say than warnings."""
+        ordered = sorted(self.counts.items(), key=lambda pair: -pair[1])
+        lines = [f"{count:,} × {text}" for text, count in ordered[:FEW]]
+        left_out = self.others + sum(count for _, count in ordered[FEW:])
+        return [*lines, f"{left_out:,} more warnings."] if left_out else lines

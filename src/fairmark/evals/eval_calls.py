@@ -50,20 +50,21 @@ async def new_eval(store: Store, registry: Registry, project: str, body: dict[st
 
 
 async def warnings_about(eval_: Eval, registry: Registry, project: str) -> list[str]:
-    """What whoever creates an eval should know: which of its judges are gone or will go, and what comes instead.
-    Nothing stops: an alias may still be written before the first run."""
+    """What whoever creates an eval should know: what its criteria warn of, such as misspelt fields, and which of its
+    judges are gone or will go, and what comes instead. Nothing stops: an alias may still be written before the first
+    run."""
     criteria = eval_.criteria
     with contextlib.suppress(InvalidGrader, StoreUnavailable):  # the eval is there, whatever becomes of this
         criteria = await pinned_criteria(criteria, partial(registry.expand, project)) or criteria
-    return await asyncio.to_thread(_retired_judges, criteria)
+    return await asyncio.to_thread(_warnings, criteria)
 
 
-def _retired_judges(criteria: Sequence[dict[str, Any]]) -> list[str]:
+def _warnings(criteria: Sequence[dict[str, Any]]) -> list[str]:
     return [
-        f"testing_criteria[{index}]{problem.path.removeprefix('$')}: {problem.message}"
+        f"testing_criteria[{index}]{text.removeprefix('$')}"
         for index, criterion in enumerate(load_criteria(criteria))
         if criterion.spec is not None
-        for problem in retired(criterion.spec)
+        for text in (*criterion.spec.all_warnings, *map(str, retired(criterion.spec)))
     ]
 
 

@@ -126,6 +126,7 @@ class JobWork:
         _refuse_wrong(checked)
         counts = ", ".join(f"{_words(name)} has {_rows(file)}" for name, file in checked.items())
         events = [NewEvent(f"Files validated: the {counts}.")]
+        events += [NewEvent(f"{GRADER}{warning.removeprefix('$')}", "warn") for warning in spec.all_warnings]
         shared = len(set.intersection(*(file.hashes for file in checked.values()))) if len(checked) > 1 else 0
         if shared:
             message = f"{shared:,} rows have the same messages in the training file and in the validation file."

@@ -9,6 +9,7 @@ from fairmark import jsontext
 from fairmark.data.comparing import Outcomes
 from fairmark.data.comparison import Side
 from fairmark.data.pairing import Column
+from fairmark.data.warnings import Counted
 from fairmark.errors import InvalidData, InvalidGrader
 from fairmark.kept import notebook_page, summary
 from fairmark.kept.ids import is_meant, short_id
@@ -142,6 +143,7 @@ async def side_of(place: RunSource, run: KeptRun) -> Side:
         run.data.get("sha256"),
         run.cost,
         run.seconds,
+        Counted.of(run.warnings),
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def runs_html(runs: Sequence["KeptRun"]) -> str:
     lines = [[fragments.cell(text) for text in summary.list_cells(run)] for run in runs[: fragments.MOST_ROWS]]
-    parts = [fragments.line(f"{len(runs):,} runs."), fragments.table(summary.LIST_HEADINGS, lines, {5, 6, 7, 8})]
+    parts = [fragments.line(f"{len(runs):,} runs."), fragments.table(summary.LIST_HEADINGS, lines, {5, 6, 7, 8, 9})]
     if len(runs) > len(lines):
         parts.append(fragments.line(f"… {len(runs) - len(lines):,} more."))
     return fragments.whole(parts)

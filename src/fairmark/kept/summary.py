@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HEADINGS = ("criterion", "pass rate", "95 %", "passed", "failed", "errors", "skipped")
 """Of what `criteria_cells` gives."""
-LIST_HEADINGS = ("run", "name", "eval", "begun", "status", "rows", "passed", "errors", "cost")
+LIST_HEADINGS = ("run", "name", "eval", "begun", "status", "rows", "passed", "errors", "warnings", "cost")
 """Of what `list_cells` gives."""
 MOST_REASONS = 10
 SHOWN_CHARS = 160
@@ -53,6 +53,7 @@ def list_cells(run: "KeptRun") -> list[str]:
         f"{run.rows:,}",
         rate(run.outcomes.pass_rate),
         str(run.outcomes.errors),
+        f"{sum(run.warnings.values()):,}",
         "-" if run.cost is None else f"${run.cost:.4f}",
     ]
 

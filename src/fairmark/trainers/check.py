@@ -103,6 +103,7 @@ def check_reward(
     seconds = perf_counter() - start
     rewards = [result.reward_or(None) for result in results]
     return [
+        *doubts(spec),
         distribution([reward for reward in rewards if reward is not None]),
         groups(rows, rewards),
         failures(results, trainer),
@@ -154,6 +155,14 @@ def answered(answers: Answers, model: str) -> RewardFinding:
         words += f"; {answers.failed.total()} of {answers.asked} did not come. {answers.failed.most_common(1)[0][0]}"
     figures = {"asked": answers.asked, "share": share, "reasons": dict(answers.failed), "dollars": answers.dollars}
     return RewardFinding("answers", share <= MOST_FAILED[MASKED], words, figures)
+
+
+def doubts(spec: GraderSpec) -> list[RewardFinding]:
+    """What may not be meant as it is written, told where there is any. A misspelt field is not; a part that only logs
+    may well be."""
+    warnings = list(spec.all_warnings)
+    ok = False if spec.misspelt else None
+    return [RewardFinding("grader", ok, " ".join(warnings), {"warnings": warnings})] if warnings else []
 
 
 def distribution(rewards: Sequence[float]) -> RewardFinding:

@@ -82,6 +82,8 @@ class Reward:
     ) -> None:
         """Raises InvalidGrader with every problem, also of what this machine lacks for it."""
         self.spec = check(grader, here=self.runs_here and judge is None)
+        for warning in self.spec.all_warnings:
+            _log.warning("%s: %s", self.spec.name, warning)
         self.most_rivals = most_rivals(self.spec)
         if not self.hands_groups:
             refuse_one_by_one(self.spec)

@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.cli.grading.evaluating import EXACT
 from tests.cli.runs.keeping import Kept
 
 
@@ -30,14 +29,25 @@ def test_a_changed_grader_is_told(kept: Kept) -> None:
     assert "The graders of main (" in kept.runs("compare", "main", "last")
 
 
-@pytest.mark.parametrize("ending", ["md", "json", "xml", "html", "txt"])
-def test_a_file_has_the_form_of_its_ending(kept: Kept, ending: str) -> None:
+def test_a_run_without_answers_is_not_just_worse(kept: Kept) -> None:
+    kept.evaluate([], "--name", "main")
+    data, results = kept.folder / "flat.jsonl", str(kept.folder / "flat-results.jsonl")
+    data.write_text("".join(json.dumps({"a": str(n), "output": str(n)}) + "\n" for n in range(1, 21)))
+    assert kept.fairmark("eval", str(data), "--grader", EXACT, "-o", results, env=kept.env).returncode == 3
+    for name in ("last", results):
+        said = kept.runs("compare", "main", name)
+        assert "worse by 100.0 points" in said
+        assert "20 × this row has no sample" in said
+
+
+def test_a_file_has_the_form_of_its_ending(kept: Kept) -> None:
     kept.evaluate([1], "--name", "main")
     kept.evaluate([2], "--name", "mine")
-    path = kept.folder / f"out.{ending}"
-    assert kept.runs("compare", "main", "mine", "-o", str(path)) == ""
     starts = {"md": "- **A**", "json": "{", "xml": "<?xml", "html": "<!doctype html>", "txt": "A  main"}
-    assert path.read_text().startswith(starts[ending])
+    for ending, start in starts.items():
+        path = kept.folder / f"out.{ending}"
+        assert kept.runs("compare", "main", "mine", "-o", str(path)) == ""
+        assert path.read_text().startswith(start)
 
 
 def test_a_run_that_is_worse_fails_where_that_is_asked_for(kept: Kept) -> None:
@@ -50,18 +60,15 @@ def test_a_run_that_is_worse_fails_where_that_is_asked_for(kept: Kept) -> None:
     assert "is worse by 50.0 points, p = 0.004" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_is_wrong_is_told(kept: Kept) -> None:
+    kept.evaluate([], "--name", "main")
+    for words, told in (
         (["main"], "found 1 runs. From 2 to 6"),
         (["main"] * 7, "found 7 runs. From 2 to 6"),
         (["main", "absent.jsonl"], "absent.jsonl: no such file"),
         (["main", "main", "--form", "pdf"], 'found "pdf". Use one of: table, markdown, json, junit, html.'),
-    ],
-)
-def test_what_is_wrong_is_told(kept: Kept, words: list[str], told: str) -> None:
-    kept.evaluate([], "--name", "main")
-    assert told in kept.runs("compare", *words, code=2)
+    ):
+        assert told in kept.runs("compare", *words, code=2)
 
 
 def test_a_file_that_is_compared_is_never_written_over(kept: Kept) -> None:

@@ -11,6 +11,7 @@ from fairmark.cli.runs import listing
 from fairmark.data.comparing import Outcomes
 from fairmark.errors import InvalidData
 from fairmark.kept.found import KeptRun
+from tests.cli.grading.evaluating import EXACT
 from tests.cli.runs.keeping import Kept
 
 
@@ -18,12 +19,19 @@ def test_runs_are_listed_the_newest_first(kept: Kept) -> None:
     first = kept.evaluate([3], "--name", "main")
     second = kept.evaluate([3, 4])
     heading, *rows = kept.runs("list").splitlines()
-    assert heading.split() == ["run", "name", "eval", "begun", "status", "rows", "passed", "errors", "cost"]
+    assert heading.split() == ["run", "name", "eval", "begun", "status", "rows", "passed", "errors", "warnings", "cost"]
     assert [row.split()[:3] for row in rows] == [[second, "-", "rows"], [first, "main", "rows"]]
     assert [row.split()[4:7] for row in rows] == [["completed", "20", "90.0%"], ["completed", "20", "95.0%"]]
     assert [row.split()[0] for row in kept.runs("list", "--name", "main").splitlines()[1:]] == [first]
     assert [row["name"] for row in json.loads(kept.runs("list", "--json", "--limit", "1"))] == [""]
     assert kept.runs("list", "--eval", "other") == "There are no such runs.\n"
+
+
+def test_a_rate_that_nobody_may_believe_is_listed_with_its_warnings(kept: Kept) -> None:
+    data = kept.folder / "flat.jsonl"
+    data.write_text('{"a": "1", "output": "1"}\n{"a": "2", "output": "2"}\n')
+    assert kept.fairmark("eval", str(data), "--grader", EXACT, env=kept.env).returncode == 3
+    assert kept.runs("list").splitlines()[1].split()[5:] == ["2", "0.0%", "0", "2", "-"]
 
 
 def test_nothing_is_listed_where_nothing_was_kept(kept: Kept) -> None:
@@ -45,19 +53,16 @@ def test_a_run_is_shown_with_intervals_and_the_rows_that_did_not_pass(kept: Kept
     assert len(found["data"]["sha256"]) == 64
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_what_is_wrong_is_told(kept: Kept) -> None:
+    kept.evaluate([], "--name", "main")
+    for words, told in (
         (["show", "maim"], '"maim": no run has this id or name, and there is no such file. Names: main.'),
         (["show", "ffffffffff"], "no run has this id or name"),
         (["delete"], "Name the runs to delete, or give --keep N."),
         (["delete", "last", "--keep", "1"], "Name the runs to delete, or give --keep N."),
         (["list", "--server", "nonsense"], "It takes the address"),
-    ],
-)
-def test_what_is_wrong_is_told(kept: Kept, words: list[str], told: str) -> None:
-    kept.evaluate([], "--name", "main")
-    assert told in kept.runs(*words, code=2)
+    ):
+        assert told in kept.runs(*words, code=2)
 
 
 def test_an_exported_run_is_a_results_file_that_says_the_same(kept: Kept) -> None:

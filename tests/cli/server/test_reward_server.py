@@ -81,6 +81,15 @@ def test_two_graders_of_one_name_are_refused(fairmark: Run) -> None:
     assert "another grader has it. Rename it." in done.stderr
 
 
+def test_a_misspelt_field_is_told_before_anything_is_served(fairmark: Run, tmp_path: Path) -> None:
+    grader = json.loads((ROOT / "examples" / "exact.json").read_text())
+    file = tmp_path / "misspelt.json"
+    file.write_text(json.dumps({**grader, "refrence": "x"}))
+    done = fairmark("reward-server", "--grader", str(file), "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+    told = f"warning: {grader['name']}: $.refrence: unknown field, kept but not used. Did you mean reference?\n"
+    assert done.stderr.startswith(told)
+
+
 def test_a_port_that_is_taken_is_told(fairmark: Run) -> None:
     import socket
 
@@ -91,12 +100,12 @@ def test_a_port_that_is_taken_is_told(fairmark: Run) -> None:
     assert f"127.0.0.1:{port}: address already in use" in done.stderr
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_it_tells_its_addresses_and_a_signal_is_a_good_end(ending: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ending", "cold"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_it_tells_its_addresses_and_a_signal_is_a_good_end(ending: signal.Signals, cold: bool, tmp_path: Path) -> None:
     arguments = ["reward-server", "--grader", str(ROOT / "examples" / "exact.json"), "--port", "0"]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     with (tmp_path / "complaint").open("w") as complained:
-        process = command.start(arguments, cwd=tmp_path, env=env, stderr=complained, cold=True)
+        process = command.start(arguments, cwd=tmp_path, env=env, stderr=complained, cold=cold)
     assert process.stdout is not None
     said = [process.stdout.readline(), process.stdout.readline()]
     process.send_signal(ending)

@@ -179,7 +179,7 @@ async def walk(
 
 
 async def test_paging_visits_every_pair_once_and_flipped_ones_first(store: Store) -> None:
-    rows, others = many(5100, 1), many(5100, 2)
+    rows, others = many(1100, 1), many(1100, 2)
     mixed = random.Random(3).sample(others, len(others))
     first, second, moved = [await run_with(store, each) for each in (rows, others, mixed)]
     pairs = [
@@ -198,9 +198,9 @@ async def test_paging_visits_every_pair_once_and_flipped_ones_first(store: Store
         assert totals.mean_difference == pytest.approx(statistics.mean(differences))
         assert totals.sd_difference == pytest.approx(statistics.stdev(differences))
         for backward in (False, True):
-            found = await walk(store, first, other, matched_by, None, 700, backward)
+            found = await walk(store, first, other, matched_by, None, 150, backward)
             assert found == wanted
-        only = await walk(store, first, other, matched_by, "gained", 400, backward=False)
+        only = await walk(store, first, other, matched_by, "gained", 90, backward=False)
         assert only == [each for each in wanted if each[0] == "gained"]
 
 

@@ -44,6 +44,18 @@ async def test_the_pass_rate_is_of_the_rows_that_were_graded(store: Store) -> No
     assert after.pass_rate == 1 / 3
 
 
+async def test_runs_with_warnings_tell_of_how_many_rows(store: Store) -> None:
+    _, eval_id = await new_eval(store)
+    warned, calm = [await new_run(store, eval_id, name) for name in ("warned", "calm")]
+    for warnings in (("no sample", "no item"), ()):
+        run = await store.runs.claim()
+        assert run is not None
+        assert await store.runs.start(run)
+        await store.items.add(run, [NewItem(0, "fail", b"{}", warnings=warnings)], Counts())
+    assert await store.recent.warnings([warned, calm]) == {warned: 2}
+    assert await store.recent.warnings([calm]) == await store.recent.warnings([]) == {}
+
+
 async def test_search_finds_names_whatever_their_case_the_newest_first(store: Store) -> None:
     for name in ("Äpfel", "100% of a_b", "half an emoji \ud83d", 'with "quotes" and \\', "straße"):
         await new_eval(store, name)

@@ -39,6 +39,9 @@ def command(
     Exit status: 0 stopped by a signal, 2 a bad grader, or it cannot start.
     """
     graders = [read_grader(text) for text in grader]
+    for spec in graders:
+        for warning in spec.all_warnings:
+            typer.echo(f"warning: {spec.name}: {warning}", err=True)
     try:
         from fairmark.rewardserver.serve import serve
     except ModuleNotFoundError as error:

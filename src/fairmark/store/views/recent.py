@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from fairmark.store.base.database import Database, uninterrupted
-from fairmark.store.base.tables import runs
+from fairmark.store.base.tables import run_notes, runs
 from fairmark.store.evals.runs import Status
 
 
@@ -77,3 +77,14 @@ class Recent:
                 run = RunSummary(*values)
                 by_eval.setdefault(run.eval_seq, RecentRuns(count, [])).runs.append(run)
         return by_eval
+
+    async def warnings(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """How many warnings a run has, each as often as it has rows; a run without any is not in it."""
+        query = (
+            select(runs.c.id, run_notes.c.warnings)
+            .join_from(runs, run_notes, run_notes.c.run_seq == runs.c.seq)
+            .where(runs.c.id.in_(run_ids))
+        )
+        async with self._database.read() as connection:
+            found = (await connection.execute(query)).all()
+        return {run_id: sum(told.values()) for run_id, told in found if told}

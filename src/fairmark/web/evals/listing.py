@@ -31,8 +31,10 @@ async def list_(request: Request) -> Response:
         return render.page(request, "evals/welcome.html", base_url=base_url(request))
     recent = await store.recent.of([eval_.seq for eval_ in matches.evals], RUNS_SHOWN)
     here = _address(words, at)
+    rows = [_row(eval_, recent.get(eval_.seq)) for eval_ in matches.evals]
     context: dict[str, Any] = {
-        "evals": [_row(eval_, recent.get(eval_.seq)) for eval_ in matches.evals],
+        "evals": rows,
+        "warnings": await store.recent.warnings([row["graded"].id for row in rows if row["graded"]]),
         "is_active": any(run.is_active for each in recent.values() for run in each.runs),
         "here": here,
         "live_id": f"live-{zlib.crc32(here.encode()):08x}",

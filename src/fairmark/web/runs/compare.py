@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairmark import jsontext
+from fairmark.data.warnings import Counted
 from fairmark.errors import InvalidCursor
 from fairmark.evals.foreign import readable
 from fairmark.outcomes import PairTotals
@@ -256,7 +257,11 @@ def _against_first(values: Sequence[float | None], words: Callable[[float | None
 async def _notes(request: Request, runs: Sequence[Run], criteria: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     """Why a difference may come from elsewhere than the answers."""
     data = [await _data_set(request, run) for run in runs]
-    notes: list[str] = []
+    notes = [
+        f"{letter.upper()}: {told}"
+        for letter, run in zip(LETTERS, runs, strict=False)
+        for told in Counted.of(run.warnings or {}).brief()
+    ]
     for place in range(1, len(runs)):
         letter = LETTERS[place].upper()
         notes += graders_differ(letter, criteria[0], criteria[place])
