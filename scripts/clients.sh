@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/apt.sh
+. scripts/packages.sh
 
 file=$1
 room=$(dirname "$file")
@@ -14,16 +15,12 @@ name=$(basename "${file%.*}")
 folder=.venv-clients/$name
 say "Creating $folder"
 
-install() {
-  "$folder/bin/python" -m pip --disable-pip-version-check install --no-compile --progress-bar off "$@" |
-    sed -un 's/^Successfully i/  I/p' >&2
-}
-
 case $file in
 *.txt)
-  .venv/bin/python -m venv --clear "$folder"
-  install -r "$file"
-  [ ! -f "$room/alone/$name.txt" ] || install --no-deps -r "$room/alone/$name.txt"
+  # Installed into from .venv: a pip of its own would take as long as many a package.
+  .venv/bin/python -m venv --clear --without-pip "$folder"
+  packages "$folder/bin/python" -r "$file"
+  [ ! -f "$room/alone/$name.txt" ] || packages "$folder/bin/python" --no-deps -r "$room/alone/$name.txt"
   exit
   ;;
 esac

