@@ -8,7 +8,7 @@ RUN := .venv/.ready-to-run
 IMAGE := .venv/.image
 LINT := .venv/.ready-to-lint
 TEST := .venv/.ready-to-test
-STAGE := pyproject.toml requirements/pins.txt scripts/setup.sh hatch_build.py
+STAGE := pyproject.toml requirements/pins.txt scripts/setup.sh scripts/packages.sh hatch_build.py
 # The data that the reference libraries need; only tests and benchmarks compare with them.
 ORACLE := .venv/.oracle
 # Packages of others that tests drive, each in an environment of its own: some in every run, most in the thorough one.
@@ -51,15 +51,15 @@ $(ORACLE): $(TEST) scripts/data/sources.py scripts/data/oracle.py
 	@$(BIN)/python -m scripts.data oracle
 	@touch $@
 
-.venv-clients/%/.ready: requirements/clients/%.* scripts/clients.sh | $(VENV)
+.venv-clients/%/.ready: requirements/clients/%.* scripts/clients.sh scripts/packages.sh | $(VENV)
 	@bash scripts/clients.sh $<
 	@touch $@
 
-.venv-clients/%/.ready: requirements/thorough/%.* scripts/clients.sh | $(VENV)
+.venv-clients/%/.ready: requirements/thorough/%.* scripts/clients.sh scripts/packages.sh | $(VENV)
 	@bash scripts/clients.sh $<
 	@touch $@
 
-.venv-clients/%/.ready: requirements/lint/%.* scripts/clients.sh | $(VENV)
+.venv-clients/%/.ready: requirements/lint/%.* scripts/clients.sh scripts/packages.sh | $(VENV)
 	@bash scripts/clients.sh $<
 	@touch $@
 
@@ -73,13 +73,10 @@ demo: $(RUN)  ## Start the server with the example eval, graded by real graders 
 test: $(ORACLE) $(CLIENTS) $(JAVASCRIPT)/.ready  ## Test everything, in parallel, offline, in minutes
 	@$(BIN)/pytest -n $(JOBS) -m "not thorough"
 
-test-all: $(ORACLE) $(JAVASCRIPT)/.ready thorough  ## The same as CI: that with its coverage, and every attack in every way, long kill loops, foreign clients, trainers
-	@rm -rf build/coverage && mkdir -p build/coverage
-	@$(BIN)/coverage run -m pytest -n $(JOBS) -m "not thorough"
-	@$(BIN)/coverage combine -q
+test-all: $(ORACLE) $(JAVASCRIPT)/.ready thorough  ## The same as CI: that and every attack in every way, long kill loops, foreign clients, trainers; and the lines covered
+	@$(BIN)/python -m scripts.coverage $(BIN)/pytest -n $(JOBS)
 	@echo "Lines covered, in percent; the floor is in pyproject.toml:"
 	@$(BIN)/coverage report
-	@$(BIN)/pytest -n $(JOBS) -m thorough
 
 durations: $(ORACLE) $(CLIENTS) $(JAVASCRIPT)/.ready  ## Measure anew how long each test file takes: the longest begin first
 	@$(BIN)/pytest -n $(JOBS) -m "not thorough" --record-durations
