@@ -6,8 +6,9 @@ from openai import OpenAI
 from tests.clients.scripts.facts import tell
 
 client = OpenAI()
-HELLO = [{"role": "user", "content": "Say hello"}]
-asked = {"model": "local/smollm2", "messages": HELLO, "max_tokens": 8, "store": True}
+COUNT = [{"role": "user", "content": "Count from 1 to 10: 1, 2, 3, 4"}]
+# Cold: by chance it may say one word and stop.
+asked = {"model": "local/smollm2", "messages": COUNT, "max_tokens": 8, "temperature": 0, "seed": 1, "store": True}
 whole = client.chat.completions.create(**asked)
 chunks = list(client.chat.completions.create(**asked, stream=True))
 run = client.fine_tuning.alpha.graders.run(
