@@ -1,5 +1,5 @@
-"""Inside an environment that has Ray, for the benchmark `ray` and tests/cluster/test_on_ray.py: three servers on one
-PostgreSQL and one Ray cluster of three nodes, of which something is killed again and again.
+"""Inside an environment that has Ray, for the benchmark `ray` and tests/cluster/test_ray_servers.py: three servers on
+one PostgreSQL and one Ray cluster of three nodes, of which something is killed again and again.
 
     python -m bench.ray_servers DATABASE ROWS KILLS      prints what was seen as JSON, last
 

@@ -4,6 +4,7 @@ The truth of an answer is how many of the words it has of the row's own answer, 
 reference. A judge sees no more than a model does: its messages, and the schema of the answer.
 """
 
+import functools
 import math
 import random
 import re
@@ -47,6 +48,12 @@ class World:
 
     @classmethod
     def of_scores(cls, seed: int, n: int = 100, *, labels: bool = False, two_families: bool = False) -> "World":
+        made = cls._of_scores(seed, n, labels, two_families)
+        return cls([{**row, "item": dict(row["item"])} for row in made.rows], made.truths)
+
+    @classmethod
+    @functools.cache
+    def _of_scores(cls, seed: int, n: int, labels: bool, two_families: bool) -> "World":
         source = random.Random(seed)
         rows, truths = [], []
         for index in range(n):

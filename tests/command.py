@@ -8,6 +8,7 @@ shell do, has it forked too, with `folder` on its PATH.
 """
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -76,7 +77,8 @@ class Command:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended, and its end will be told in a moment
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -110,7 +112,7 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 pass_fds=passed,
                 cwd="/",
-                env={"PATH": "/usr/bin:/bin", **_measuring()},
+                env={"PATH": "/usr/bin:/bin"},
             )
         launcher = self.folder / "fairmark"
         launcher.write_text(_launcher(self.folder / "door"))
@@ -154,11 +156,6 @@ def _launcher(door: Path) -> str:
     # A shell may have a language of its own: what we write is UTF-8 in all of them.
     cold_for = tuple(name for name in READ_AT_START if name not in ("LANG", "LC_", "TERM"))
     return LAUNCHER.format(python=sys.executable, address=str(door), cold_for=cold_for, cold=str(COLD))
-
-
-def _measuring() -> dict[str, str]:
-    """What makes a process of Python measure its coverage, where this one does."""
-    return {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_PROCESS_")}
 
 
 _zygotes: dict[int, Zygote] = {}

@@ -1,6 +1,8 @@
 """What several test files share, and in which order files are worked off."""
 
+import contextlib
 import gc
+import importlib
 import json
 import os
 import signal
@@ -14,7 +16,8 @@ import pytest
 
 from tests import cpu, thoroughness
 
-DURATIONS = Path(__file__).with_name("durations.json")
+TESTS = Path(__file__).parent
+DURATIONS = TESTS / "durations.json"
 """Seconds of each file that takes some, as `make durations` measured them."""
 PAGES = "tests/web/"
 AS_LONG_AS_ALL_PAGES_S = 300
@@ -43,6 +46,22 @@ def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are cores: while a test waits, for a process or a deadline, another one works."""
     cores = len(os.sched_getaffinity(0))
     return cores + (cores + 1) // 2
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker reads the files from another one on: what one has compiled, the others find compiled.
+
+    All of them compile all files otherwise, at the same time: with pytest's asserts, most of a minute of a new clone.
+    """
+    config = session.config
+    told: dict[str, Any] = getattr(config, "workerinput", {})
+    if not told or [Path(path).name for path in config.args] != config.getini("testpaths"):
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    begin = len(files) * int(told["workerid"].removeprefix("gw")) // told["workercount"]
+    for file in files[begin:] + files[:begin]:
+        with contextlib.suppress(Exception):  # it is told when its tests are collected
+            importlib.import_module(".".join(file.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -89,12 +108,14 @@ def _tries_a_share(item: pytest.Item) -> bool:
 
 
 def _is_in_the_other_look(item: pytest.Item) -> bool:
-    """Whether it is the one of two tests of a page that every run leaves out: half of them are dark, half are light."""
+    """Whether it is the one of two tests of a page that the quick run leaves out."""
     look = getattr(item, "callspec", NO_PARAMETERS).params.get("look")
-    if not isinstance(look, tuple):
-        return False
-    test = item.nodeid.partition("[")[0]
-    return bool(look[0] == "dark") == bool(crc32(test.encode()) % 2)
+    return isinstance(look, tuple) and bool(look[0] == "dark") != is_dark(item)
+
+
+def is_dark(item: pytest.Item) -> bool:
+    """Whether a test of a page looks at it in the dark: half of them do."""
+    return crc32(item.nodeid.partition("[")[0].encode()) % 2 == 0
 
 
 class Recorder:

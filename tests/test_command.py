@@ -81,7 +81,11 @@ def test_a_killed_test_run_leaves_no_server_behind(tmp_path: Path) -> None:
         subprocess.run(["rm", "-rf", started["folder"]], check=True)
 
 
-def test_a_program_that_the_zygote_has_started_dies_with_it(tmp_path: Path) -> None:
+def test_a_program_that_the_zygote_has_started_dies_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cold = command.ZYGOTE.read_text().replace("    warm()\n", "")
+    assert "warm()\n" not in cold
+    (tmp_path / "zygote.py").write_text(cold)
+    monkeypatch.setattr(command, "ZYGOTE", tmp_path / "zygote.py")
     zygote = command.Zygote()
     with (tmp_path / "said").open("w") as said:
         pid, end = zygote.start(["/bin/sleep", "600"], tmp_path, {}, [said.fileno()] * 3)

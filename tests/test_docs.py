@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.core
 
 from fairmark import errors, parse
 from fairmark.cli.commands import COMMANDS, load
@@ -23,6 +25,8 @@ PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"
 )
 GUIDE = ROOT / "docs" / "moving-from-openai.md"
 """Its commands need a hosted service: tests/test_moving_guide.py has a double of it."""
+ASKS_A_MODEL = ROOT / "docs" / "commands" / "models.md"
+"""The embedded model answers there, for seconds; in every run it does so in tests/judges/test_local.py."""
 PAGE_IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -69,7 +73,15 @@ def with_free_port(block: str) -> str:
         return re.sub(r"\b187\d\d\b", str(unused.getsockname()[1]), block)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console") and page != GUIDE], ids=str)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.thorough] if page == ASKS_A_MODEL else [])
+        for page in PAGES
+        if blocks(page, "console") and page != GUIDE
+    ],
+    ids=str,
+)
 def test_commands_print_what_they_show(page: Path, desk: Path) -> None:
     path = f"{command.folder()}:{Path(sys.executable).parent}:/usr/bin:/bin"
     for block in blocks(page, "console"):
@@ -112,24 +124,28 @@ def test_every_kind_has_its_page_and_its_tests() -> None:
         assert (ROOT / "tests" / "graders" / f"test_{kind}.py").exists()
 
 
-def command_line() -> list[list[str]]:
-    """Every command as the words that call it; the commands of a group share the group's page and tests."""
-    commands = {name: load(name) for name in COMMANDS}
-    return [
-        words
-        for name, loaded in commands.items()
-        for words in ([[name, inner] for inner in loaded.commands] if hasattr(loaded, "commands") else [[name]])
+def command_line() -> list[tuple[list[str], Any]]:
+    """Every command with the words that call it; the commands of a group share the group's page and tests."""
+    loaded = {name: load(name) for name in COMMANDS}
+    groups = {name: getattr(command, "commands", None) for name, command in loaded.items()}
+    alone = [([name], command) for name, command in loaded.items() if groups[name] is None]
+    return alone + [
+        ([name, inner], command) for name, group in groups.items() if group for inner, command in group.items()
     ]
 
 
-def test_every_command_has_its_page_with_every_option_and_its_tests() -> None:
-    for words in command_line():
+def test_every_command_has_its_page_with_every_option_and_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typer.core, "HAS_RICH", False)  # the same words, without frames that take time to draw
+    listed = command_line()
+    assert {words[0] for words, _ in listed} == set(COMMANDS)
+    for words, called in listed:
         page = (ROOT / "docs" / "commands" / f"{words[0]}.md").read_text()
         assert page.startswith(f"# fairmark {words[0]}\n")
         assert f"fairmark {' '.join(words)}" in page
         room, module = COMMANDS[words[0]].module.split(".")
         assert (ROOT / "tests" / "cli" / room / f"test_{module.strip('_')}.py").exists()
-        text = command.run([*words, "--help"], cwd=ROOT, env={"PATH": "/usr/bin:/bin"}).stdout
+        text = called.get_help(called.context_class(called, info_name=" ".join(words)))
+        assert "--help" in text
         for option in set(re.findall(r"--[a-z-]+", text)) - {"--help"}:
             assert f"`{option}" in page or f", `{option}" in page or f"{option} " in page, f"{words}: {option}"
 

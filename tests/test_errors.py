@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,21 @@ SOURCE = Path(errors.__file__).parent
 OURS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FairmarkError)}
 
 
-def test_no_error_of_ours_is_defined_anywhere_else() -> None:
-    elsewhere = [
-        f"{path.relative_to(SOURCE)}: {node.name}"
-        for path in SOURCE.rglob("*.py")
-        if path.name != "errors.py"
-        for node in ast.walk(ast.parse(path.read_text()))
+def defined(text: str) -> list[str]:
+    """The classes in a file that stand on an error of ours. It is parsed where a first look finds any."""
+    if not re.search(rf"^\s*class\b[^:]*\b({'|'.join(OURS)})\b", text, flags=re.MULTILINE):
+        return []
+    return [
+        node.name
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in OURS for base in node.bases)
     ]
-    assert elsewhere == []
+
+
+def test_no_error_of_ours_is_defined_anywhere_else() -> None:
+    elsewhere = {path.relative_to(SOURCE): defined(path.read_text()) for path in SOURCE.rglob("*.py")}
+    assert len(elsewhere.pop(Path("errors.py"))) > 10
+    assert {path: names for path, names in elsewhere.items() if names} == {}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def test_results_are_a_list_and_records_that_tell_failures_from_zeros() -> None:
         "passed": None,
         "status": "graded",
         "error": None,
+        "warnings": None,
         "reward.a": 1.0,
         "reward.b": 0.0,
     }

@@ -2,6 +2,7 @@
 draws them in this order."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,18 +46,14 @@ def room(module: str) -> str:
     return module.split(".")[0]
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def imports(path: Path) -> list[str]:
     """The modules of ours that a file imports when it runs, also inside functions."""
-    tree = ast.parse(path.read_text())
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
+    return list(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in _statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module == "fairmark":
@@ -67,6 +64,16 @@ def imports(path: Path) -> Iterator[str]:
         else:
             continue
         yield from (name.removeprefix("fairmark").removeprefix(".") for name in names if name.startswith("fairmark"))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All inside it, but for those for types only. Nothing inside an expression imports."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.If) and isinstance(inner.test, ast.Name) and inner.test.id == "TYPE_CHECKING":
+            continue
+        if not isinstance(inner, ast.expr):
+            yield inner
+            yield from _statements(inner)
 
 
 def test_every_room_has_its_place() -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from fairmark import jsontext, longjson
 from fairmark.longjson import LongList, decode, elements, members, raws
+from tests.thoroughness import share
 
 LONG = longjson.LONG // 10
 """Of the texts here, and below for what is under test: short ones have the same borders, and are read sooner."""
+MOST_MEMBERS = longjson.MOST_MEMBERS // 10
 ROW = {"item": {"question": 'Where\\ is "it"? ü €', "tags": [1, 2.5, None], "more": {"a": []}}, "sample": "x, {]"}
 ROWS = [ROW | {"sample": f"number {number}"} for number in range(2 * LONG // 100)]
 
@@ -27,7 +29,7 @@ LONG_VALUES = {
     "rows": {"data_source": {"source": {"content": ROWS}, "type": "jsonl"}, "name": "x"},
     "rows of many messages": [{"messages": [{"role": "user", "content": f"{n}"}] * 30} for n in range(200)],
     "rows that are all different": [
-        [n] if n % 3 else {"a": {"b": [n, {"c": "}, {"}]}} if n % 2 else "],[" for n in range(10_000)
+        [n] if n % 3 else {"a": {"b": [n, {"c": "}, {"}]}} if n % 2 else "],[" for n in range(7_000)
     ],
     "one long row among short ones": [ROW, {"item": ROWS}, ROW, ROWS, ROW],
     "long strings": {"a": "A" * LONG, "b": ['\\"' * LONG, "\\" * LONG], "model": "luna"},
@@ -42,7 +44,7 @@ LONG_VALUES = {
 
 @pytest.fixture(autouse=True)
 def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LONG", "PIECE", "_WINDOW"):
+    for name in ("LONG", "PIECE", "_WINDOW", "MOST_MEMBERS"):
         monkeypatch.setattr(longjson, name, getattr(longjson, name) // 10)
 
 
@@ -115,7 +117,7 @@ LONG_TEXT = json.dumps(LONG_VALUES["rows"]).encode()
         (b"[" + b"2," * LONG + b"2,]", "a value"),
         (b"[" + b"2," * LONG + b"2}", "a comma or the end of the list|closing"),
         (b"[" + b'"\xff",' * LONG + b"2]", "UTF-8"),
-        (b"{" + b'"a":1,' * longjson.MOST_MEMBERS + b'"a":1}', "more than 200000 names"),
+        (b"{" + b'"a":1,' * MOST_MEMBERS + b'"a":1}', "more than 20000 names"),
     ],
     ids=lambda value: value if isinstance(value, str) else "text",
 )
@@ -147,7 +149,7 @@ def test_any_value_is_read_as_it_is_and_any_cut_of_it_is_refused(seed: int, monk
     for name, size in (("LONG", 80), ("PIECE", 30), ("MANY", 3), ("_WINDOW", 40)):
         monkeypatch.setattr(longjson, name, size)
     picks = random.Random(seed)
-    for _ in range(400):
+    for _ in range(share(400)):
         value = [_any_value(picks, 5) for _ in range(picks.randrange(1, 12))]
         text = json.dumps(value, indent=picks.choice([None, 1])).encode()
         assert decode(text) == value

@@ -5,12 +5,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.graders.packages import COMMAND, answer, python
+from tests.graders.packages import COMMAND, Interpreter, answer
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,13 +38,21 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> str:
     return executable
 
 
-def test_the_example_grades_alone_and_inside_a_multi(house: str) -> None:
+@pytest.fixture(scope="module")
+def python(house: str) -> Iterator[Interpreter]:
+    """It, with the imports behind it."""
+    made = Interpreter(house, "import fairmark.cli.grading.grade, fairmark.cli.grading.kinds, fairmark.server.schemas")
+    yield made
+    made.close()
+
+
+def test_the_example_grades_alone_and_inside_a_multi(python: Interpreter) -> None:
     multi = {"type": "multi", "graders": {"a": REGEX, "b": {**REGEX, "pattern": "rome"}}, "calculate_output": "a - b"}
     code = f"""
 results = [fairmark.grade({REGEX!r}, text) for text in ("Paris, of course", "It is Paris", "PARYS")]
 answer = [[result.reward, result.passed] for result in results] + [fairmark.grade({multi!r}, "paris").reward]
 """
-    assert answer(code, house) == [[1.0, True], [0.0, False], [1.0, True], 1.0]
+    assert python.answer(code) == [[1.0, True], [0.0, False], [1.0, True], 1.0]
 
 
 def test_worker_processes_know_the_example(house: str) -> None:
@@ -61,28 +70,28 @@ answer = [workers, rewards == [float(i % 3 > 0) for i in range(5000)]]
     assert answer(code, house) == [2, True]
 
 
-def test_the_commands_know_the_example(house: str) -> None:
-    kinds = python(COMMAND, "kinds", executable=house)
+def test_the_commands_know_the_example(python: Interpreter) -> None:
+    kinds = python.run(COMMAND, "kinds")
     assert kinds.stderr == ""
     assert kinds.stdout.endswith(
         "regex_match        Search a text for a regular expression; the reward is 1 or 0.\n"
         "                   input pattern [pass_threshold] [flags]\n"
     )
-    graded = python(COMMAND, "grade", json.dumps(REGEX), "--sample", "Paris", executable=house)
+    graded = python.run(COMMAND, "grade", json.dumps(REGEX), "--sample", "Paris")
     assert (graded.returncode, json.loads(graded.stdout)["reward"]) == (0, 1.0)
-    missed = python(COMMAND, "grade", json.dumps(REGEX), "--sample", "Rome", executable=house)
+    missed = python.run(COMMAND, "grade", json.dumps(REGEX), "--sample", "Rome")
     assert (missed.returncode, json.loads(missed.stdout)["reward"]) == (1, 0.0)
-    unknown = python(COMMAND, "grade", '{"type": "regexmatch"}', executable=house)
+    unknown = python.run(COMMAND, "grade", '{"type": "regexmatch"}')
     assert unknown.returncode == 2
     assert unknown.stderr.endswith("multi, regex_match. Did you mean regex_match?\n")
 
 
-def test_the_document_of_the_server_describes_the_example(house: str) -> None:
+def test_the_document_of_the_server_describes_the_example(python: Interpreter) -> None:
     code = """
 from fairmark.server.schemas import schemas
 answer = next(each for each in schemas()["Grader"]["oneOf"] if each["title"] == "regex_match")
 """
-    found = answer(code, house)
+    found = python.answer(code)
     assert (found["title"], found["required"]) == ("regex_match", ["type", "input", "pattern"])
     assert found["properties"]["input"] == found["properties"]["pattern"] == {"type": "string"}
 
@@ -100,22 +109,22 @@ answer = next(each for each in schemas()["Grader"]["oneOf"] if each["title"] == 
     ],
 )
 def test_what_is_wrong_with_the_example_s_fields_is_found_while_parsing(
-    house: str, fields: dict[str, Any], path: str, words: str
+    python: Interpreter, fields: dict[str, Any], path: str, words: str
 ) -> None:
     multi = {"type": "multi", "graders": {"a": {**REGEX, **fields}}, "calculate_output": "a"}
     code = f"""
 alone, inside = fairmark.validate({ ({**REGEX, **fields})!r}).errors, fairmark.validate({multi!r}).errors
 answer = [[problem.path, problem.message] for problem in alone + inside]
 """
-    told = answer(code, house)
+    told = python.answer(code)
     assert [problem[0] for problem in told] == ([path, path.replace("$", "$.graders.a")] if path else [])
     assert all(words in problem[1] for problem in told)
 
 
-def test_a_text_too_long_for_the_example_fails_and_its_neighbours_do_not(house: str) -> None:
+def test_a_text_too_long_for_the_example_fails_and_its_neighbours_do_not(python: Interpreter) -> None:
     code = f"""
 rows = [{{"item": {{}}, "sample": text}} for text in ("paris", "p" * 20_001, "paris")]
 answer = [[result.reward, result.status, result.error] for result in fairmark.grade_many({REGEX!r}, rows)]
 """
     long = [0.0, "error", "the text has 20001 characters; regex_match takes up to 20000."]
-    assert answer(code, house) == [[1.0, "graded", None], long, [1.0, "graded", None]]
+    assert python.answer(code) == [[1.0, "graded", None], long, [1.0, "graded", None]]

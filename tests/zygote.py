@@ -29,20 +29,34 @@ PR_SET_PDEATHSIG = 1
 
 
 def warm() -> None:
-    """What commands would import, and what a page compiles, before the first fork."""
+    """What commands would import and make, and what a page compiles, before the first fork."""
+    import encodings.idna  # noqa: F401
+
     import aiosqlite  # noqa: F401
     import asyncpg  # noqa: F401
+    import pydantic.type_adapter  # noqa: F401
+    import rich._emoji_codes  # noqa: F401
+    import typer._adapters
+    import typer.rich_utils  # noqa: F401
+    import uvicorn.lifespan.off  # noqa: F401
     import uvloop  # noqa: F401
 
+    import fairmark.cluster.chosen
     import fairmark.rewardserver.app
-    import fairmark.server.serve  # noqa: F401
+    import fairmark.server.serve
+    import fairmark.server.supervisor  # noqa: F401
     from fairmark.cli import commands
+    from fairmark.graders import KINDS
+    from fairmark.store.base import database
     from fairmark.web.frame import render
 
     for name in commands.COMMANDS:
         commands.load(name)
     for name in render.environment().list_templates():
         render.environment().get_template(name)
+    list(database._script().walk_revisions())
+    for kind in KINDS.values():  # ours alone: those of other packages are looked for by whoever has them
+        kind.spec.model_rebuild()
     gc.collect()
     gc.freeze()  # no fork need look through it, and so none copies it
 

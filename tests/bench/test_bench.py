@@ -1,24 +1,27 @@
 """The benchmark suite runs and writes what it found. How fast anything is stands in no test."""
 
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from bench import process, report
-from tests import thoroughness
+from tests import command, thoroughness
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["engine", "startup"] if thoroughness.is_whole() else ["startup"]
 """Those that are run: the quick run takes one of them."""
 
 
-def bench(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "bench", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+def bench(*words: str) -> CompletedProcess[str]:
+    """As `python -m bench`."""
+    code = "import runpy; runpy.run_module('bench', run_name='__main__', alter_sys=True)"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    return command.python(code, *words, env=environment, cwd=ROOT, timeout_s=600)
 
 
 @pytest.fixture(scope="module")

@@ -54,14 +54,14 @@ def test_where_grading_is_dear_the_nodes_are_the_wall() -> None:
 )
 def test_a_judge_lets_through_what_its_tightest_limit_allows(limits: JudgeLimits, a_second: float) -> None:
     assert limits.most_a_second == pytest.approx(a_second)
-    outcome = simulate(Costs(0.0, ask=1e-4), Cluster(4, 16), 3_000, [limits], grain=1)
+    outcome = simulate(Costs(0.0, ask=1e-4), Cluster(4, 16), 1_500, [limits], grain=1)
     assert outcome.per_second == pytest.approx(a_second, rel=0.05)
     assert outcome.wall == "judge 1"
 
 
 def test_five_judges_let_through_five_times_as_much() -> None:
     limits = JudgeLimits(0.5, 0.4, 64, requests_a_minute=600)
-    one, five = (simulate(Costs(0.0, ask=1e-4), Cluster(4, 16), 6_000, [limits] * count, grain=1) for count in (1, 5))
+    one, five = (simulate(Costs(0.0, ask=1e-4), Cluster(4, 16), 3_000, [limits] * count, grain=1) for count in (1, 5))
     assert five.per_second / one.per_second == pytest.approx(5, rel=0.05)
 
 

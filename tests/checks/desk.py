@@ -98,3 +98,8 @@ async def open_desk(store: Store, judge: Judge) -> AsyncIterator[Desk]:
         yield desk
     finally:
         await desk.engine.stop()
+        # What is being written ends by itself; a server waits for it when it closes its store.
+        until = time.monotonic() + 30
+        while store._database._under_way:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.01)

@@ -46,12 +46,12 @@ def resources(server: Server) -> tuple[int, int, int]:
 
 
 @pytest.mark.thorough
-def test_two_hundred_checks_leave_nothing_behind(tmp_path: Path, models: Models) -> None:
+def test_many_checks_leave_nothing_behind(tmp_path: Path, models: Models) -> None:
     server = Server(tmp_path / "home", models.environment)
     few = {**body(), "rows": body()["rows"][:12]}
     try:
         counts = []
-        for many in (20, 180):
+        for many in (20, 60):
             for _ in range(many):
                 assert ended(server, CHECKS, server.post(CHECKS, few))["status"] == "completed"
             counts.append(resources(server))
@@ -60,5 +60,5 @@ def test_two_hundred_checks_leave_nothing_behind(tmp_path: Path, models: Models)
     (descriptors, processes, megabytes), (after_descriptors, after_processes, after_megabytes) = counts
     assert after_descriptors <= descriptors + 5
     assert after_processes <= processes
-    assert after_megabytes <= 1.3 * megabytes
+    assert after_megabytes <= 1.15 * megabytes
     assert "Traceback" not in server.stderr.read_text()

@@ -9,6 +9,7 @@ import pytest
 
 from fairmark.cli.commands import COMMANDS, load
 from fairmark.cli.shared.exits import EXIT_INTERRUPTED
+from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -39,9 +40,8 @@ def test_a_command_imports_no_other() -> None:
     assert not {"fairmark.cli.grading.grade", "fairmark.cli.grading.evaluate", "fairmark.store"} & names
 
 
-def test_a_mistyped_command_is_told_with_the_likely_one() -> None:
-    code = "import sys; from fairmark.cli import main; sys.argv[0] = 'fairmark'; main()"
-    done = subprocess.run([sys.executable, "-c", code, "grdae"], capture_output=True, text=True, check=False)
+def test_a_mistyped_command_is_told_with_the_likely_one(fairmark: Run) -> None:
+    done = fairmark("grdae")
     assert done.returncode == 2
     assert "grade" in done.stderr
 

@@ -1,5 +1,6 @@
 """Help, version, and what happens when nothing fits."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import fairmark as package
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
+from tests.command import python
 
 COMMANDS = [
     "init",
@@ -56,20 +58,55 @@ NOT_RUN = {
     "sandbox install",  # downloads 300 MB and compiles; tests/sandbox/test_images.py builds a small image
     "models pull",  # downloads 90 MB; tests/judges/test_pull.py fetches small files from a server of its own
 }
+SHOWN_ON_ITS_PAGE = {"models test"}
+"""Waits for an answer of the embedded model. So does the same call on its page, which tests/test_docs.py runs."""
 
 
-def test_help_lists_every_command(fairmark: Run) -> None:
+# The command in one process, once for each call.
+HELP = """
+import contextlib, io, json, sys
+from fairmark.cli import main
+
+said = {}
+for words in json.load(sys.stdin):
+    sys.argv = ["fairmark", *words.split(), "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main()
+    said[words] = text.getvalue()
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def helps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What --help says of each command, and of each group of them; "" is the command itself."""
+    groups = {command.rpartition(" ")[0] for command in COMMANDS}
+    env = {"PATH": "/usr/bin:/bin", "COLUMNS": "400", "FAIRMARK_HOME": str(tmp_path_factory.mktemp("home"))}
+    done = python(HELP, env=env, stdin=json.dumps([*groups, *COMMANDS]))
+    assert (done.returncode, done.stderr) == (0, "")
+    said: dict[str, str] = json.loads(done.stdout)
+    return said
+
+
+def test_help_lists_every_command(helps: dict[str, str], fairmark: Run) -> None:
     for command in COMMANDS:
-        *group, name = command.split()
-        assert re.search(rf"\b{name}\b", fairmark(*group, "--help").stdout)
+        group, _, name = command.rpartition(" ")
+        assert re.search(rf"\b{name}\b", helps[group])
+    for group in ("", "graders"):
+        assert fairmark(*group.split(), "--help", env={"COLUMNS": "400"}).stdout == helps[group]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_example_in_a_commands_help_runs(fairmark: Run, tmp_path: Path, command: str) -> None:
-    text = fairmark(*command.split(), "--help", env={"COLUMNS": "400"}).stdout
+def test_the_example_in_a_commands_help_runs(
+    helps: dict[str, str], fairmark: Run, tmp_path: Path, command: str
+) -> None:
+    text = helps[command]
     (example,) = re.findall(r"^\s+fairmark (.*\S)\s*$", text.partition("Example")[2], flags=re.MULTILINE)
     assert example.startswith(command)
     if command in NOT_RUN:
+        return
+    if command in SHOWN_ON_ITS_PAGE:
+        assert f"fairmark {example}\n" in (ROOT / "docs" / "commands" / f"{command.split()[0]}.md").read_text()
         return
     # Images are removed here: not those of whoever runs the tests.
     (tmp_path / "images" / "2025-05-08").mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Every test of a call runs four times: on the local store and on a real server, synchronous and asynchronous."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from fairmark.work import eventloop
 from tests.client import places
 from tests.client.places import Place
 from tests.server.client import Server
+from tests.store.conftest import migrated_file
+
+__all__ = ["client", "home", "migrated_file", "new_place", "place", "server"]
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started = Server(home, {"FAIRMARK_ENDPOINT_ALLOW": "127.0.0.1"})
     yield started
     started.stop()
+    eventloop.run(places.close_stores())
 
 
 @pytest.fixture
@@ -37,11 +42,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture(params=["local", "local-async", "remote", "remote-async"])
-def place(request: pytest.FixtureRequest, home: Path) -> Place:
+def new_place(request: pytest.FixtureRequest, home: Path) -> Place:
+    """Where nobody has been yet: the local store has no tables."""
     where, _, how = request.param.partition("-")
     if where == "local":
         return places.local(asynchronous=how == "async")
     return places.remote(request.getfixturevalue("server"), asynchronous=how == "async")
+
+
+@pytest.fixture
+def place(new_place: Place, home: Path, migrated_file: Path) -> Place:
+    if new_place.name == "local":
+        home.mkdir(mode=0o700)
+        shutil.copy(migrated_file, home)
+    return new_place
 
 
 @pytest.fixture

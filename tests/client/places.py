@@ -12,6 +12,7 @@ from fairmark.work import eventloop
 from tests.server.client import Server
 
 _numbers = itertools.count()
+_stores: dict[Path, Store] = {}
 
 EXACT = {
     "type": "string_check",
@@ -88,8 +89,12 @@ def remote(server: Server, asynchronous: bool) -> Place:
 
 
 async def new_key(home: Path, project: str) -> str:
-    store = await Store.open(None, home, exclusive=False)
-    try:
-        return await store.keys.create(project, "tests")
-    finally:
-        await store.close()
+    """Of the server there. The store stays open for the next one, until all are closed."""
+    if home not in _stores:
+        _stores[home] = await Store.open(None, home, exclusive=False)
+    return await _stores[home].keys.create(project, "tests")
+
+
+async def close_stores() -> None:
+    while _stores:
+        await _stores.popitem()[1].close()

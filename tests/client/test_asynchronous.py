@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -121,26 +122,24 @@ def test_an_endpoint_that_is_down_is_kept_with_a_warning(client: fairmark.Client
     assert "cannot connect to 127.0.0.1:9" in found.error
 
 
-@pytest.mark.parametrize(
-    ("source", "check"),
-    [
-        ("#" * 65_537, "size"),
-        ("async def grade(thread)\n", "syntax"),
-        ("def grade(thread):\n    return 1.0\n", "structure"),
-        ("async def grade(thread, more):\n    return 1.0\n", "signature"),
-        ("import numpy\nasync def grade(thread):\n    return 1.0\n", "execution"),
-        ("async def grade(thread):\n    return 'four'\n", "test_run"),
-    ],
-)
-def test_the_check_that_a_function_fails_is_named_and_nothing_is_kept(
-    client: fairmark.Client, source: str, check: str
-) -> None:
-    with pytest.raises(ValueError, match=f"^{check}: .") as refused:
-        client.graders.create.function(key="wrong", fn=source)
-    assert isinstance(refused.value, FunctionRefused)
-    last = refused.value.found.checks[-1]
-    assert (last.name, last.passed, str(refused.value)) == (check, False, f"{check}: {last.message}")
-    assert client.graders.get(grader_key="wrong") is None
+WRONG_FUNCTIONS = [
+    ("#" * 65_537, "size"),
+    ("async def grade(thread)\n", "syntax"),
+    ("def grade(thread):\n    return 1.0\n", "structure"),
+    ("async def grade(thread, more):\n    return 1.0\n", "signature"),
+    ("import numpy\nasync def grade(thread):\n    return 1.0\n", "execution"),
+    ("async def grade(thread):\n    return 'four'\n", "test_run"),
+]
+
+
+def test_the_check_that_a_function_fails_is_named_and_nothing_is_kept(client: fairmark.Client) -> None:
+    for source, check in WRONG_FUNCTIONS:
+        with pytest.raises(ValueError, match=f"^{check}: .") as refused:
+            client.graders.create.function(key="wrong", fn=source)
+        assert isinstance(refused.value, FunctionRefused)
+        last = refused.value.found.checks[-1]
+        assert (last.name, last.passed, str(refused.value)) == (check, False, f"{check}: {last.message}")
+        assert client.graders.get(grader_key="wrong") is None
 
 
 def test_all_that_is_wrong_with_a_grader_is_told_and_nothing_is_kept(client: fairmark.Client) -> None:
@@ -151,51 +150,56 @@ def test_all_that_is_wrong_with_a_grader_is_told_and_nothing_is_kept(client: fai
     assert client.graders.list() == []
 
 
-@pytest.mark.parametrize(
-    ("key", "found"),
-    [("", '""'), ("Exact", '"Exact"'), ("a/b", '"a/b"'), ("x" * 129, '"xxx'), (5, "a number (5)"), (None, "null")],
-)
-def test_a_key_that_cannot_be_one_is_refused(client: fairmark.Client, key: Any, found: str) -> None:
-    with pytest.raises(InvalidKey, match=re.escape(f"key: found {found}")):
-        client.graders.create(key=key, grader=EXACT)
-    assert client.graders.list() == []
+WRONG_KEYS: list[tuple[Any, str]] = [
+    ("", '""'),
+    ("Exact", '"Exact"'),
+    ("a/b", '"a/b"'),
+    ("x" * 129, '"xxx'),
+    (5, "a number (5)"),
+    (None, "null"),
+]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda made: made(key="x", grader={"type": "owl"}), r'\$\.type: unknown type "owl"'),
-        (lambda made: made(key="x", grader="{"), r"\$: the grader is not JSON"),
-        (lambda made: made(key="x", grader=None), r"\$: a grader is an object with a type, found null"),
-        (lambda made: made(key="x", grader={**EXACT, "reference": by_length}), "not JSON: Object of type function"),
-        (lambda made: made(key="x", grader={**EXACT, "pass_threshold": float("nan")}), "not JSON: Out of range"),
-        (lambda made: made(key="x", grader=EXACT, name=5), r"name: found a number \(5\)\. It takes a string"),
-        (lambda made: made(key="x", grader=EXACT, description=[]), "description: found a list of 0"),
-        (lambda made: made(key="x", grader=EXACT, project=""), r'project: found a string \(""\)'),
-        (lambda made: made(key="x", grader=EXACT, project=5), r"project: found a number \(5\)"),
-        (lambda made: made.function(key="x", fn=lambda thread: 1.0), "is no def"),
-        (lambda made: made.function(key="x", fn=len), "the source of .* cannot be found"),
-        (lambda made: made.function(key="x", fn=None), "a function is needed, found a NoneType"),
-        (lambda made: made.binary_judge(key="x", criteria=" ", judge_model="m"), r"\$\.criteria: found"),
-        (
-            lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", examples=[{"output": "a"}]),
-            r"\$\.examples\[0\]\.input: missing",
-        ),
-        (
-            lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", user_template="{{#if a}}"),
-            r"\$\.user_template: ",
-        ),
-        (lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", feedback_key=5), "feedback_key: found"),
-        (lambda made: made.prebuilt_judge(key="x", type="faithfulness", judge_model="m"), "Use one of: FAITHFULNESS,"),
-        (lambda made: made.external_endpoint(key="x", url="ftp://rewards"), r"\$\.url: found"),
-    ],
-)
-def test_what_is_wrong_is_a_value_error_that_says_what_and_nothing_is_kept(
-    client: fairmark.Client, call: Any, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        call(client.graders.create)
-    assert client.graders.list() == []
+def test_a_key_that_cannot_be_one_is_refused(client: fairmark.Client) -> None:
+    for key, found in WRONG_KEYS:
+        with pytest.raises(InvalidKey, match=re.escape(f"key: found {found}")):
+            client.graders.create(key=key, grader=EXACT)
+        assert client.graders.list() == []
+
+
+WRONG_CALLS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda made: made(key="x", grader={"type": "owl"}), r'\$\.type: unknown type "owl"'),
+    (lambda made: made(key="x", grader="{"), r"\$: the grader is not JSON"),
+    (lambda made: made(key="x", grader=None), r"\$: a grader is an object with a type, found null"),
+    (lambda made: made(key="x", grader={**EXACT, "reference": by_length}), "not JSON: Object of type function"),
+    (lambda made: made(key="x", grader={**EXACT, "pass_threshold": float("nan")}), "not JSON: Out of range"),
+    (lambda made: made(key="x", grader=EXACT, name=5), r"name: found a number \(5\)\. It takes a string"),
+    (lambda made: made(key="x", grader=EXACT, description=[]), "description: found a list of 0"),
+    (lambda made: made(key="x", grader=EXACT, project=""), r'project: found a string \(""\)'),
+    (lambda made: made(key="x", grader=EXACT, project=5), r"project: found a number \(5\)"),
+    (lambda made: made.function(key="x", fn=lambda thread: 1.0), "is no def"),
+    (lambda made: made.function(key="x", fn=len), "the source of .* cannot be found"),
+    (lambda made: made.function(key="x", fn=None), "a function is needed, found a NoneType"),
+    (lambda made: made.binary_judge(key="x", criteria=" ", judge_model="m"), r"\$\.criteria: found"),
+    (
+        lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", examples=[{"output": "a"}]),
+        r"\$\.examples\[0\]\.input: missing",
+    ),
+    (
+        lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", user_template="{{#if a}}"),
+        r"\$\.user_template: ",
+    ),
+    (lambda made: made.binary_judge(key="x", criteria="c", judge_model="m", feedback_key=5), "feedback_key: found"),
+    (lambda made: made.prebuilt_judge(key="x", type="faithfulness", judge_model="m"), "Use one of: FAITHFULNESS,"),
+    (lambda made: made.external_endpoint(key="x", url="ftp://rewards"), r"\$\.url: found"),
+]
+
+
+def test_what_is_wrong_is_a_value_error_that_says_what_and_nothing_is_kept(client: fairmark.Client) -> None:
+    for call, message in WRONG_CALLS:
+        with pytest.raises(ValueError, match=message):
+            call(client.graders.create)
+        assert client.graders.list() == []
 
 
 def test_arguments_are_by_name_only(client: fairmark.Client) -> None:
@@ -219,22 +223,22 @@ def test_graders_are_listed_in_the_order_in_which_they_were_created(client: fair
     assert [each.key for each in client.graders.list()] == ["zebra", "ant", "mole"]
 
 
-@pytest.mark.parametrize("key", ["nobody", "", "../evals", "a b", "UPPER", "grader_" + "0" * 32])
-def test_a_grader_that_is_not_there_is_none_to_get_and_an_error_for_all_else(client: fairmark.Client, key: str) -> None:
-    assert client.graders.get(grader_key=key) is None
+def test_a_grader_that_is_not_there_is_none_to_get_and_an_error_for_all_else(client: fairmark.Client) -> None:
     graders = client.graders
-    calls: list[Any] = [
-        lambda: graders.update(grader_key=key, description="new"),
-        lambda: graders.lock(grader_key=key, locked=True),
-        lambda: graders.delete(grader_key=key),
-        lambda: graders.versions(grader_key=key),
-        lambda: graders.scores(grader_key=key),
-        lambda: graders.push_scores(grader_key=key, scores=[{"sample_id": "1", "value": 1}]),
+    calls: list[Callable[[str], Any]] = [
+        lambda key: graders.update(grader_key=key, description="new"),
+        lambda key: graders.lock(grader_key=key, locked=True),
+        lambda key: graders.delete(grader_key=key),
+        lambda key: graders.versions(grader_key=key),
+        lambda key: graders.scores(grader_key=key),
+        lambda key: graders.push_scores(grader_key=key, scores=[{"sample_id": "1", "value": 1}]),
     ]
-    for call in calls:
-        with pytest.raises(UnknownGrader, match=r"^there is no registered grader") as unknown:
-            call()
-        assert isinstance(unknown.value, LookupError)
+    for key in ("nobody", "", "../evals", "a b", "UPPER", "grader_" + "0" * 32):
+        assert graders.get(grader_key=key) is None
+        for call in calls:
+            with pytest.raises(UnknownGrader, match=r"^there is no registered grader") as unknown:
+                call(key)
+            assert isinstance(unknown.value, LookupError)
 
 
 def test_an_update_keeps_the_old_version(place: Place, client: fairmark.Client) -> None:

@@ -49,9 +49,9 @@ def test_of_two_who_change_one_version_at_once_one_is_told(place: Place) -> None
     assert [each.version for each in client.graders.versions(grader_key="exact")] == [2, 1]
 
 
-def test_many_calls_at_once_on_a_new_registry_all_succeed(place: Place) -> None:
+def test_many_calls_at_once_on_a_new_registry_all_succeed(new_place: Place) -> None:
     async def all_of_them() -> list[Any]:
-        client = place.open_async()
+        client = new_place.open_async()
         return await asyncio.gather(*(client.graders.create.custom(key=f"k{number}") for number in range(8)))
 
     assert len(asyncio.run(all_of_them())) == 8

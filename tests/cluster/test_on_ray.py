@@ -3,25 +3,33 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.postgres import Postgres
-from tests.store.conftest import MIGRATED, postgres
-
-__all__ = ["postgres"]
-
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".venv-clients" / "ray"
-LIMIT_S = 500
+LIMIT_S = 700
+ACTS = ["judged", "graded", "alone", "commands", "begun_here", "data", "hanging"]
+"""All on one cluster, one after the other: in the last one its head hangs."""
+Seen = Callable[[str], dict[str, Any]]
 
 pytestmark = pytest.mark.thorough
 
 
-def on_a_cluster(folder: Path, act: str) -> dict[str, Any]:
-    return in_the_environment(folder, "tests.cluster.peers.ray_calls", str(folder), act)
+@pytest.fixture(scope="module")
+def seen_in(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    folder = tmp_path_factory.mktemp("cluster")
+    acts = in_the_environment(folder, "tests.cluster.peers.ray_calls", str(folder), *ACTS)
+
+    def of(act: str) -> dict[str, Any]:
+        seen = acts[act]
+        assert isinstance(seen, dict), seen
+        return {**seen, "log": acts["log"]}
+
+    return of
 
 
 def in_the_environment(folder: Path, *module: str) -> dict[str, Any]:
@@ -39,6 +47,7 @@ def in_the_environment(folder: Path, *module: str) -> dict[str, Any]:
             "FAIRMARK_HOME": str(folder),
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_prestart_worker_first_driver": "0",  # processes that nobody asks for
         },
     )
     assert done.returncode == 0, done.stderr[-6000:]
@@ -46,10 +55,10 @@ def in_the_environment(folder: Path, *module: str) -> dict[str, Any]:
     return {**seen, "log": done.stderr}
 
 
-def test_rows_are_graded_once_and_as_here_though_an_actor_and_a_node_are_killed(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "graded")
+def test_rows_are_graded_once_and_as_here_though_an_actor_and_a_node_are_killed(seen_in: Seen) -> None:
+    seen = seen_in("graded")
     assert seen["right"] is True
-    assert seen["losses"] >= 1
+    assert seen["losses"] >= 2
     assert seen["twins"] == [100, [1.0, 2 / 3, 2 / 3]]
     assert seen["surrogate"] == [0.0, 1.0]
     assert seen["late"] == [["error", True], ["error", True]]
@@ -57,17 +66,17 @@ def test_rows_are_graded_once_and_as_here_though_an_actor_and_a_node_are_killed(
     assert "was lost, and what it had goes to another" in seen["log"]
 
 
-def test_a_cluster_that_is_lost_or_lacks_fairmark_ends_the_call_with_the_reason(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "alone")
+def test_a_cluster_that_is_lost_or_lacks_fairmark_ends_the_call_with_the_reason(seen_in: Seen) -> None:
+    seen = seen_in("alone")
     assert seen["lost"].startswith("no process of the cluster answered for 3 s.")
     assert "No module named 'fairmark'" in seen["hopeless"]
 
 
-def test_a_judges_limits_hold_for_all_actors_together_and_a_budget_is_spent_once(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "judged")
+def test_a_judges_limits_hold_for_all_actors_together_and_a_budget_is_spent_once(seen_in: Seen) -> None:
+    seen = seen_in("judged")
     stats = seen["stats"]
     assert seen["actors"] == 2
-    assert (seen["graded"], stats["asked"], seen["judged"]) == (200, 200, [120])
+    assert (seen["graded"], stats["asked"], seen["judged"]) == (120, 120, [120])
     assert stats["most_at_once"] <= 6
     assert stats["busiest_second"] <= 20 + 10, "permits of a second may be used in the next"
     graded, skipped = seen["cut"]
@@ -78,8 +87,8 @@ def test_a_judges_limits_hold_for_all_actors_together_and_a_budget_is_spent_once
     assert "sk-secret-of-the-house" not in seen["log"]
 
 
-def test_doctor_looks_at_each_machine_and_eval_grades_there(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "commands")
+def test_doctor_looks_at_each_machine_and_eval_grades_there(seen_in: Seen) -> None:
+    seen = seen_in("commands")
     status, told, _ = seen["doctor"]
     assert status == 0
     assert "node " in told
@@ -94,37 +103,20 @@ def test_doctor_looks_at_each_machine_and_eval_grades_there(tmp_path: Path) -> N
     assert "Traceback" not in errors
 
 
-def test_ray_data_grades_batches_of_every_format(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "data")
+def test_ray_data_grades_batches_of_every_format(seen_in: Seen) -> None:
+    seen = seen_in("data")
     for form in ("numpy", "pandas", "pyarrow"):
         assert seen[form] == [51.0, 100, ["error", "r", "reward", "sample", "status"], "graded"], form
     assert seen["structs"] == [0.0, 1.0]
 
 
-def test_a_cluster_that_is_begun_here_lives_on_after_the_thread_that_began_it(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "begun_here")
+def test_a_cluster_that_is_begun_here_lives_on_after_the_thread_that_began_it(seen_in: Seen) -> None:
+    seen = seen_in("begun_here")
     assert (seen["status"], seen["said"]) == (0, "1.0 1\n")
 
 
-def test_a_head_that_hangs_ends_the_call_with_the_reason_and_the_process_ends_too(tmp_path: Path) -> None:
-    seen = on_a_cluster(tmp_path, "hanging")
+def test_a_head_that_hangs_ends_the_call_with_the_reason_and_the_process_ends_too(seen_in: Seen) -> None:
+    seen = seen_in("hanging")
     assert seen["before"] == 1.0
     assert "does not answer: its head has said nothing for 2 s." in seen["told"]
     assert seen["after"] == 1.0, "it answers again, and so do we"
-
-
-def test_three_servers_lose_no_row_and_grade_none_twice_though_all_is_killed(
-    tmp_path: Path, postgres: Postgres
-) -> None:
-    """The longer loop is in bench/ray.py."""
-    database = postgres.new_database(MIGRATED)
-    seen = in_the_environment(tmp_path, "bench.ray_servers", database, "240", "4")
-    assert seen["kills"] == {"server": 1, "actor": 1, "node": 1, "process": 1}
-    assert (seen["ended"], seen["statuses"], seen["reasons"]) == (True, {"completed": 6}, {})
-    assert (seen["right"], seen["wrong"], seen["twice"], seen["miscounted"]) == (240, 0, 0, 0)
-    a_minute, at_once = seen["limits"]
-    judge = seen["judge"]
-    assert 240 <= judge["asked"] <= 240 + 4 * 2 * 2 * 16, "what was under way at a server's actors is asked again"
-    assert judge["busiest_minute"] <= a_minute
-    assert judge["most_at_once"] <= 2 * at_once, "the judge goes on with what killed actors asked, and counts it"
-    assert (seen["left_behind"], seen["tracebacks"]) == ([], 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +16,22 @@ class House:
     """The student says what it is told to: `Say 1`. The judge finds everything good, but for what says BAD, and the
     critic nothing but what says GOOD.
 
-    Whoever is asked of HANG never answers; of BROKEN, with an error. While `speaks` is cleared, nobody answers.
+    Whoever is asked of HANG never answers; of BROKEN, with an error. While `speaks` is cleared, nobody answers, nor
+    after `most_answers`.
     """
 
     def __init__(self) -> None:
         self.latency_s = 0.0
         self.speaks = threading.Event()
         self.speaks.set()
+        self.answers, self.most_answers = 0, math.inf
 
     async def play(self, wire: Wire, request: Request) -> None:
         text = prompt(request)
         await asyncio.sleep(ENDLESS_S if "HANG" in text else self.latency_s)
-        while not self.speaks.is_set():
-            await asyncio.sleep(0.01)
+        while not self.speaks.is_set() or self.answers >= self.most_answers:
+            await asyncio.sleep(0.05)
+        self.answers += 1
         if "BROKEN" in text:
             await Status(400, "this model cannot take that").play(wire, request)
             return

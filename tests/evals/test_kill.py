@@ -14,9 +14,12 @@ from tests.evals.house import Models, open_house
 from tests.evals.working import EXACT, JUDGE, PROJECT, SAMPLED, check_counts, items, new_file, new_run, now, python
 from tests.server.client import Server
 from tests.store.conftest import Place
+from tests.thoroughness import is_whole
 
-ROWS = 300
-LONGEST_LIFE_S = 3.0
+KILLS = 30 if is_whole() else 3
+ROWS = 80
+"""More than are graded in one go."""
+LONGEST_LIFE_S = 1.0
 CRITERIA = [
     {**EXACT, "input": "{{ sample.output_text }}", "reference": "{{ item.a }}"},
     python("return float(sample['output_text'] == item['a'])"),
@@ -84,21 +87,18 @@ async def post(store: Store, lives: int) -> Run:
 
 
 @pytest.mark.on_both
-@pytest.mark.parametrize("kills_wanted", [3, pytest.param(30, marks=pytest.mark.thorough)])
-async def test_a_server_killed_at_any_moment_loses_nothing_and_does_nothing_twice(
-    place: Place, models: Models, kills_wanted: int
-) -> None:
+async def test_a_server_killed_at_any_moment_loses_nothing_and_does_nothing_twice(place: Place, models: Models) -> None:
     chance = random.Random(len(str(place.url)))
     victim = Victim(place, models)
     store = await place.open(exclusive=False)
     run: Run | None = None
     name, kills, known = "", 0, set[str]()
-    while kills < kills_wanted or run is not None:
+    while kills < KILLS or run is not None:
         if run is None:
             name, known = f"run{kills}", set()
             run = await post(store, kills)
-        if kills < kills_wanted:
-            await asyncio.to_thread(victim.live, chance.randrange(ROWS), chance.uniform(0.0, 0.3))
+        if kills < KILLS:
+            await asyncio.to_thread(victim.live, chance.randrange(ROWS), chance.uniform(0.0, 0.1))
             kills += 1
         else:
             server = await asyncio.to_thread(victim.live_on)

@@ -35,7 +35,23 @@ def provider() -> Iterator[FaultServer]:
 @pytest.fixture
 def server(start: Start, tmp_path: Path, provider: FaultServer) -> Server:
     (tmp_path / "fairmark.toml").write_text(TOML)
-    return start(env={"OPENAI_API_KEY": "sk-house", "OPENAI_BASE_URL": f"{provider.url}/v1"})
+    return start(env=environment(provider))
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, FaultServer]]:
+    """For those that do not ask who asked for the list first."""
+    folder = tmp_path_factory.mktemp("standing")
+    (folder / "fairmark.toml").write_text(TOML)
+    with FaultServer() as provider:
+        provider.always(LIST, "/models")
+        server = Server(folder / "home", environment(provider))
+        yield server, provider
+        server.stop()
+
+
+def environment(provider: FaultServer) -> dict[str, str]:
+    return {"OPENAI_API_KEY": "sk-house", "OPENAI_BASE_URL": f"{provider.url}/v1"}
 
 
 def new_run(server: Server, judge: str, sampled: str | None = None) -> tuple[int, dict[str, Any]]:
@@ -59,8 +75,8 @@ def new_run(server: Server, judge: str, sampled: str | None = None) -> tuple[int
     return answer.status, found
 
 
-def asked(provider: FaultServer) -> set[str]:
-    return {request.path for request in provider.requests}
+def asked(provider: FaultServer, start: int = 0) -> set[str]:
+    return {request.path for request in provider.requests[start:]}
 
 
 def test_a_mistyped_judge_is_refused_with_the_nearest_names_before_anything_is_asked(
@@ -93,16 +109,18 @@ def test_a_mistyped_model_that_is_to_answer_is_refused_too(server: Server, provi
     assert asked(provider) == {"/v1/models"}
 
 
-def test_an_alias_of_a_mistyped_name_is_refused_with_both(server: Server) -> None:
-    status, error = new_run(server, "gpt-older")
+def test_an_alias_of_a_mistyped_name_is_refused_with_both(standing: tuple[Server, FaultServer]) -> None:
+    status, error = new_run(standing[0], "gpt-older")
     assert (status, error["code"]) == (400, "model_not_found")
     assert '"judge-micro" (alias of "gpt-older")' in error["message"]
 
 
 @pytest.mark.parametrize("judge", ["judge-mini", "ft:judge-mini:acme::abc", "gpt-old", "secret"])
-def test_what_is_listed_or_need_not_be_is_asked(server: Server, provider: FaultServer, judge: str) -> None:
+def test_what_is_listed_or_need_not_be_is_asked(standing: tuple[Server, FaultServer], judge: str) -> None:
+    server, provider = standing
+    before = len(provider.requests)
     assert new_run(server, judge, "student-1")[0] == 201
-    assert "/v1/chat/completions" in asked(provider)
+    assert "/v1/chat/completions" in asked(provider, before)
 
 
 def test_a_provider_that_tells_no_list_is_asked_for_any_name(server: Server, provider: FaultServer) -> None:

@@ -13,6 +13,7 @@ from fairmark.evals import workoff
 from fairmark.evals.flight import Flight
 from fairmark.evals.sampling import Sampled
 from fairmark.judges.fake import FakeAnswer
+from fairmark.longjson import LONG
 from fairmark.settings import settings
 from fairmark.store import Run, Store
 from tests import kinds
@@ -39,7 +40,7 @@ from tests.evals.working import (
 
 UNCOMPILABLE = {"type": "python", "name": "broken", "source": "def grade(sample item)"}
 
-COUNTS = "def grade(sample, item):\n    return len(item['deep']['list']) / 30_000\n"
+COUNTS = "def grade(sample, item):\n    return len(item['deep']['list']) / 2_500\n"
 
 MULTI = {
     "type": "multi",
@@ -174,13 +175,14 @@ async def test_rows_of_a_csv_file_are_graded(store: Store) -> None:
     ]
 
 
-LONG_LIST = [{"n": number, "b": ["x"]} for number in range(30_000)]
-IN_LONG = {**EXACT, "name": "in long", "input": "{{ item.deep.list[29999].n }}", "reference": "{{ item.a }}"}
-LONG_ROWS = [{"item": {"a": right, "deep": {"list": LONG_LIST}}} for right in ("29999", "1")]
+LONG_LIST = [{"n": number, "b": ["x" * 200]} for number in range(2_500)]
+IN_LONG = {**EXACT, "name": "in long", "input": "{{ item.deep.list[2499].n }}", "reference": "{{ item.a }}"}
+LONG_ROWS = [{"item": {"a": right, "deep": {"list": LONG_LIST}}} for right in ("2499", "1")]
 
 
 @pytest.mark.parametrize("form", ["inline", "lines", "array"])
 async def test_long_rows_are_graded_and_stored_as_short_ones_are(store: Store, form: str) -> None:
+    assert len(json.dumps(LONG_LIST)) > LONG
     source: Any = LONG_ROWS
     if form != "inline":
         text = json.dumps(LONG_ROWS) if form == "array" else "".join(json.dumps(row) + "\n" for row in LONG_ROWS)
@@ -193,32 +195,34 @@ async def test_long_rows_are_graded_and_stored_as_short_ones_are(store: Store, f
     assert [item["datasource_item"] for item in seen] == [row["item"] for row in LONG_ROWS]
     assert [[result["status"] for result in item["results"]] for item in seen] == [["graded"] * 3] * 2
     assert [[result["score"] for result in item["results"][:2]] for item in seen] == [[1.0, 1.0], [0.0, 1.0]]
-    assert "How good is 7? 29999" in seen[0]["results"][2]["sample"]["input"][0]["content"]
+    assert "How good is 7? 2499" in seen[0]["results"][2]["sample"]["input"][0]["content"]
 
 
 @pytest.mark.parametrize("form", ["inline", "lines"])
 async def test_what_a_long_sample_holds_is_seen_by_graders(store: Store, form: str) -> None:
-    tokens = [{"token": str(number), "logprob": -0.5} for number in range(30_000)]
+    tokens = [{"token": str(number), "logprob": -0.5, "more": "x" * 200} for number in range(2_500)]
+    assert len(json.dumps(tokens)) > LONG
     message = {"role": "assistant", "content": "long"}
     given: Any = [
-        {"item": {"a": "29999"}, "sample": {"choices": [{"message": message, "logprobs": {"content": tokens}}]}}
+        {"item": {"a": "2499"}, "sample": {"choices": [{"message": message, "logprobs": {"content": tokens}}]}}
     ]
     if form == "lines":
         given = await new_file(store, json.dumps(given[0]).encode() + b"\n")
-    last = {**EXACT, "input": "{{ sample.choices[0].logprobs.content[29999].token }}", "reference": "{{ item.a }}"}
+    last = {**EXACT, "input": "{{ sample.choices[0].logprobs.content[2499].token }}", "reference": "{{ item.a }}"}
     _, seen = await worked_off(store, await new_run(store, [last], given))
     assert [(result["status"], result["score"]) for result in seen[0]["results"]] == [("graded", 1.0)]
 
 
 async def test_messages_in_a_long_row_are_sampled(store: Store) -> None:
-    said = [{"role": "user", "content": f"Say {number}"} for number in range(40_000)]
+    said = [{"role": "user", "content": f"Say {number}{' ' * 200}"} for number in range(2_500)]
+    assert len(json.dumps(said)) > LONG
     sampling = {**SAMPLED, "input_messages": {"type": "item_reference", "item_reference": "item.messages"}}
     models = Models(student_and_judge)
     found, seen = await worked_off(
         store, await new_run(store, [SAYS], [{"item": {"messages": said}}], sampling), models
     )
     assert found.errored == 0
-    assert len(seen[0]["sample"]["input"]) == 40_000
+    assert len(seen[0]["sample"]["input"]) == 2_500
 
 
 async def test_a_run_fails_where_its_file_is_gone_and_only_then(store: Store) -> None:

@@ -138,10 +138,11 @@ async def now(store: Store, run: Run) -> Run:
 
 
 async def ended(store: Store, run: Run, within_s: float = 60) -> Run:
-    until = time.monotonic() + within_s
+    until, pause_s = time.monotonic() + within_s, 0.005
     while (found := await now(store, run)).status in ("queued", "in_progress"):
         assert time.monotonic() < until, f"after {within_s} s: {found}"
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, 0.05)
     return found
 
 

@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from fairmark.errors import ERROR_KEYS
+from tests import command
 
 _GRADE = "import fairmark, json, sys; print(fairmark.grade(*json.load(sys.stdin)).model_dump_json())"
 
@@ -15,16 +14,9 @@ _GRADE = "import fairmark, json, sys; print(fairmark.grade(*json.load(sys.stdin)
 def grade_by_smollm2(grader: dict[str, Any], sample: Any, item: dict[str, Any], home: Path) -> dict[str, Any]:
     """The result in its wire form, made in a process of its own with an empty data folder, and known to be whole."""
     grader = {"model": "local/smollm2", "sampling_params": {"max_tokens": 200}, **grader}
-    done = subprocess.run(
-        [sys.executable, "-c", _GRADE],
-        input=json.dumps([grader, sample, item]),
-        env={**os.environ, "FAIRMARK_HOME": str(home)},
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+    env, given = {**os.environ, "FAIRMARK_HOME": str(home)}, json.dumps([grader, sample, item])
+    done = command.python(_GRADE, env=env, cwd=home, stdin=given, timeout_s=300)
+    assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     assert result["status"] in ("graded", "skipped", "error")
     assert 0.0 <= result["reward"] <= 1.0

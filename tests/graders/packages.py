@@ -27,10 +27,74 @@ def python(code: str, *arguments: str, executable: str | None = None, path: Path
 
 def answer(code: str, executable: str | None = None, path: Path | None = None) -> Any:
     """What the code leaves in `answer`. It warns about nothing and prints nothing."""
-    done = python(f"import json, fairmark\n{code}\nprint(json.dumps(answer))", executable=executable, path=path)
+    return _answered(python(_answering(code), executable=executable, path=path))
+
+
+def _answering(code: str) -> str:
+    return f"import json, fairmark\n{code}\nprint(json.dumps(answer))"
+
+
+def _answered(done: "subprocess.CompletedProcess[str]") -> Any:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return json.loads(done.stdout)
+
+
+FORK_FOR_EACH = """
+import json, os, sys, tempfile, traceback
+exec(sys.argv[1])
+for line in sys.stdin:
+    code, *arguments = json.loads(line)
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        child = os.fork()
+        if not child:
+            for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), said.fileno(), complained.fileno())):
+                os.dup2(stream, number)
+            sys.argv = ["-c", *arguments]
+            status = 0
+            try:
+                exec(code, {"__name__": "__main__"})
+            except SystemExit as ended:
+                status = ended.code or 0
+            except BaseException:
+                traceback.print_exc()
+                status = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        complained.seek(0)
+        print(json.dumps([status, said.read(), complained.read()]), flush=True)
+"""
+
+
+class Interpreter:
+    """A Python with packages of its own that imports once, and runs each piece of code in a fork of itself."""
+
+    def __init__(self, executable: str, imports: str) -> None:
+        self._process = subprocess.Popen(
+            [executable, "-c", FORK_FOR_EACH, imports],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "COLUMNS": "120"},
+        )
+
+    def run(self, code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([code, *arguments]) + "\n")
+        self._process.stdin.flush()
+        status, said, complained = json.loads(self._process.stdout.readline())
+        return subprocess.CompletedProcess([code, *arguments], status, said, complained)
+
+    def answer(self, code: str) -> Any:
+        """What the code leaves in `answer`. It warns about nothing and prints nothing."""
+        return _answered(self.run(_answering(code)))
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
 
 
 KIND = """

@@ -1,6 +1,7 @@
 """math_equal."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,9 @@ print(json.dumps([told(*pair) for pair in json.load(sys.stdin)]))
 
 @pytest.mark.thorough
 def test_math_verify_says_the_same() -> None:
-    pairs = [pair for pair in [*SAME, *DIFFERENT] if len(pair[0]) < 500 and "9^{9" not in pair[0]]
+    # It computes powers, however many minutes they take.
+    huge = re.compile(r"9\^{9|\^{10\^{10|\^{\d{6}")
+    pairs = [pair for pair in [*SAME, *DIFFERENT] if len(pair[0]) < 500 and not huge.search(pair[0])]
     done = subprocess.run([PYTHON, "-c", SCRIPT], input=json.dumps(pairs), capture_output=True, text=True, check=True)
     theirs = dict(zip(pairs, json.loads(done.stdout), strict=True))
     assert {pair for pair in pairs if theirs[pair] != (pair in SAME)} == OTHERWISE

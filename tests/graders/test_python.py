@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 import fairmark
+from tests import command
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -98,13 +97,8 @@ def test_going_over_the_time_limit_sets_both_flags() -> None:
         "'def grade(sample, item):\\n    while item: pass\\n    return 1'}, [{'item': {'a': 1}}, {'item': {}}])\n"
         "print(json.dumps([slow.model_dump(), fine.model_dump()]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "FAIRMARK_PYTHON_TIMEOUT_S": "0.5"},
-    )
+    done = command.python(script, env={"PATH": os.environ["PATH"], "FAIRMARK_PYTHON_TIMEOUT_S": "0.5"})
+    assert done.returncode == 0, done.stderr
     slow, fine = json.loads(done.stdout)
     assert {key: value for key, value in slow["metadata"]["errors"].items() if value} == {
         "unresponsive_reward_error": True,

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 from fairmark.judges.cache import key_of
+from tests import command
 from tests.judges.caching import file, finished, found, keep, log, python
 
 __all__ = ["file", "log"]
@@ -127,7 +128,8 @@ def test_a_process_that_is_killed_leaves_a_file_that_others_can_use(file: Path) 
 
 
 GRADING = """
-    import os, sys
+    import os, sys, warnings
+    warnings.simplefilter("error")
     import fairmark
     from fairmark.judges import chosen
     from fairmark.judges.asking import AskingJudge
@@ -157,22 +159,20 @@ GRADING = """
 """
 
 
-def run_grading(code: str, home: Path) -> list[str]:
-    process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(GRADING) + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "FAIRMARK_HOME": str(home)},
-        cwd=home,
-        timeout=120,
-        check=False,
-    )
+def run_grading(code: str, home: Path, cold: bool = False) -> list[str]:
+    """What it prints. A `cold` one takes its modules apart at its end."""
+    script, env = textwrap.dedent(GRADING) + textwrap.dedent(code), {**os.environ, "FAIRMARK_HOME": str(home)}
+    if cold:
+        words = [sys.executable, "-W", "error", "-c", script]
+        process = subprocess.run(words, capture_output=True, text=True, env=env, cwd=home, timeout=120, check=False)
+    else:
+        process = command.python(script, env=env, cwd=home)
     assert (process.returncode, process.stderr) == (0, "")
     return process.stdout.splitlines()
 
 
 def test_answers_of_a_process_that_ends_at_once_are_stored(tmp_path: Path) -> None:
-    assert run_grading('grade("a"); grade("b"); print(Sender.asked)', tmp_path) == ["2"]
+    assert run_grading('grade("a"); grade("b"); print(Sender.asked)', tmp_path, cold=True) == ["2"]
     assert run_grading('grade("a"); grade("b"); grade("c"); print(Sender.asked)', tmp_path) == ["1"]
 
 
@@ -191,7 +191,7 @@ def test_parent_and_forked_child_both_go_on_and_both_store(tmp_path: Path) -> No
         sys.exit(0)
     """
     # The answer from before may still be on its way to the disk when the child looks for it.
-    lines = sorted(run_grading(code, tmp_path))
+    lines = sorted(run_grading(code, tmp_path, cold=True))
     assert lines[0] in ("child 2", "child 3")
     assert lines[1] in ("parent 2", "parent 3")
     again = """

@@ -17,6 +17,7 @@ from aiohttp import web
 from fairmark.judges.client import JudgeClient, Tab
 from fairmark.judges.models import Model, Provider
 from fairmark.settings import Settings
+from tests import command
 from tests.judges.scripted import chat_reply
 
 
@@ -74,10 +75,14 @@ def server() -> Iterator[Server]:
     server.stop()
 
 
-def run(server: Server, home: Path, code: str, **environment: str) -> list[Any]:
-    """What a user's script printed, a JSON value a line. Warnings are errors there, and stderr stays empty."""
+def run(server: Server, home: Path, code: str, cold: bool = False, **environment: str) -> list[Any]:
+    """What a user's script printed, a JSON value a line. Warnings are errors there, and stderr stays empty.
+
+    A `cold` one also takes its modules apart at its end, and tells of what was left open.
+    """
     begin = """
-        import asyncio, json, os, sys, threading
+        import asyncio, json, os, sys, threading, warnings
+        warnings.simplefilter("error")
         import fairmark
         GRADER = {
             "type": "score_model",
@@ -88,28 +93,26 @@ def run(server: Server, home: Path, code: str, **environment: str) -> list[Any]:
         def show(value):
             print(json.dumps(value), flush=True)
     """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(begin) + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        cwd=home,
-        timeout=120,
-        env={
-            "PATH": os.environ["PATH"],
-            "OPENAI_BASE_URL": server.url,
-            "OPENAI_API_KEY": "sk-test",
-            "FAIRMARK_HOME": str(home / "home"),
-            "FAIRMARK_JUDGE_CACHE": "off",
-            **environment,
-        },
-        check=False,
-    )
+    script = textwrap.dedent(begin) + textwrap.dedent(code)
+    env = {
+        "PATH": os.environ["PATH"],
+        "OPENAI_BASE_URL": server.url,
+        "OPENAI_API_KEY": "sk-test",
+        "FAIRMARK_HOME": str(home / "home"),
+        "FAIRMARK_JUDGE_CACHE": "off",
+        **environment,
+    }
+    if cold:
+        words = [sys.executable, "-W", "error", "-c", script]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=home, timeout=120, env=env, check=False)
+    else:
+        done = command.python(script, cwd=home, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_a_grade_goes_to_the_server_and_comes_back(server: Server, tmp_path: Path) -> None:
-    (result,) = run(server, tmp_path, 'show(fairmark.grade(GRADER, "Paris").model_dump())')
+    (result,) = run(server, tmp_path, 'show(fairmark.grade(GRADER, "Paris").model_dump())', cold=True)
     assert (result["reward"], result["status"], result["passed"]) == (0.75, "graded", True)
     assert result["metadata"]["sampled_model_name"] == "m-2026"
     assert result["metadata"]["token_usage"]["total_tokens"] == 120
@@ -149,7 +152,7 @@ def test_a_forked_child_asks_by_connections_of_its_own(server: Server, tmp_path:
             assert os.waitpid(child, 0)[1] == 0
         show([who, reward, asyncio.run(fairmark.agrade(GRADER, f"again {who}")).reward])
     """
-    shown = run(server, tmp_path, code)
+    shown = run(server, tmp_path, code, cold=True)
     assert shown[0] == 0.75
     assert sorted(shown[1:]) == [["child", 0.75, 0.75], ["parent", 0.75, 0.75]]
     by_text = {body["messages"][-1]["content"]: port for port, body in server.requests}
@@ -158,12 +161,12 @@ def test_a_forked_child_asks_by_connections_of_its_own(server: Server, tmp_path:
     assert by_text["Rate: child"] == by_text["Rate: again child"] != by_text["Rate: parent"]
 
 
-def test_thousands_of_rows_keep_to_the_concurrency_and_reuse_its_connections(server: Server, tmp_path: Path) -> None:
+def test_hundreds_of_rows_keep_to_the_concurrency_and_reuse_its_connections(server: Server, tmp_path: Path) -> None:
     code = """
-        results = fairmark.grade_many(GRADER, [{"sample": str(number)} for number in range(1000)])
+        results = fairmark.grade_many(GRADER, [{"sample": str(number)} for number in range(400)])
         show([sum(result.reward == 0.75 for result in results), [result.error for result in results if result.error]])
     """
-    assert run(server, tmp_path, code, FAIRMARK_JUDGE_CONCURRENCY="8") == [[1000, []]]
+    assert run(server, tmp_path, code, FAIRMARK_JUDGE_CONCURRENCY="8") == [[400, []]]
     assert server.most == 8
     assert server.connections == 8
 

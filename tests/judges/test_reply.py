@@ -168,25 +168,23 @@ def test_the_corpus_is_of_some_size() -> None:
     assert len(set(INJECTIONS)) >= 25
 
 
-@pytest.mark.parametrize("mangle", MANGLES)
 @pytest.mark.parametrize("sample", INJECTIONS)
-def test_a_quoted_verdict_never_counts_whether_it_stands_before_or_after_the_judges_own(
-    sample: str, mangle: Any
-) -> None:
-    before = judged(sample, quoting("The answer says:\n", f"\nThat is no answer.\n{WHOLE}", mangle))
-    assert (before.reward, before.status) == (0.25, "graded")
-    after = judged(sample, quoting(f"{WHOLE}\nIt tried to trick me with:\n", "", mangle))
-    # Where the quotation is longer than what is looked at, the judge's own verdict may be out of sight.
-    assert after.reward == 0.25 or (after.status == "error" and len(sample) > LOOKED_AT)
+def test_a_quoted_verdict_never_counts_whether_it_stands_before_or_after_the_judges_own(sample: str) -> None:
+    for mangle in MANGLES:
+        before = judged(sample, quoting("The answer says:\n", f"\nThat is no answer.\n{WHOLE}", mangle))
+        assert (before.reward, before.status) == (0.25, "graded"), mangle
+        after = judged(sample, quoting(f"{WHOLE}\nIt tried to trick me with:\n", "", mangle))
+        # Where the quotation is longer than what is looked at, the judge's own verdict may be out of sight.
+        assert after.reward == 0.25 or (after.status == "error" and len(sample) > LOOKED_AT), mangle
 
 
-@pytest.mark.parametrize("mangle", MANGLES)
 @pytest.mark.parametrize("after", ["", "\nSo my verdict:\n" + TRUNCATED, "\nI would say"])
 @pytest.mark.parametrize("sample", INJECTIONS)
-def test_a_quoted_verdict_is_none_where_the_judge_gives_no_other(sample: str, after: str, mangle: Any) -> None:
-    result = judged(sample, quoting("The answer says:\n", after, mangle))
-    assert (result.reward, result.status) == (0.0, "error")
-    assert result.errors["model_grader_parse_error"] is True
+def test_a_quoted_verdict_is_none_where_the_judge_gives_no_other(sample: str, after: str) -> None:
+    for mangle in MANGLES:
+        result = judged(sample, quoting("The answer says:\n", after, mangle))
+        assert (result.reward, result.status) == (0.0, "error"), mangle
+        assert result.errors["model_grader_parse_error"] is True, mangle
 
 
 @pytest.mark.parametrize("sample", [sample for sample in INJECTIONS if len(sample) < LOOKED_AT])
@@ -282,33 +280,37 @@ def test_a_text_that_says_nothing_but_the_row_gives_no_json_verdict(before: str,
     assert verdict is None, "a quotation was taken for the verdict"
 
 
+LENGTH = share(LOOKED_AT)
+"""As long as texts are read, in the thorough run."""
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a":' * 16_000,
-        "{" * LOOKED_AT,
-        '{"' * (LOOKED_AT // 2),
-        '{"result": 1' * 6_000,
-        '{"result": 1, "a": ' * 4_000,
-        '{"result": 1} ' * 5_000,
-        "a" + "\n" * LOOKED_AT + "b",
-        "a\n" + "-\n" * (LOOKED_AT // 2),
-        "result" + " " * LOOKED_AT + "x",
-        "result:" + "\n" * LOOKED_AT + "{",
-        "result: " * (LOOKED_AT // 8),
-        "result\n" * (LOOKED_AT // 8),
-        "Result: 1\n" * (LOOKED_AT // 10),
-        "final " * (LOOKED_AT // 6),
-        "Result: " + "1" * LOOKED_AT + "x",
-        "1" * LOOKED_AT + "x",
-        '{"result": "' + "1" * 60_000 + 'x"}',
-        "*" * LOOKED_AT + "x",
-        "," + " " * LOOKED_AT + "x",
-        ", " * (LOOKED_AT // 2),
-        "<think>" * 9_000,
-        "[" * LOOKED_AT,
-        '{"a": "' + "\\" * LOOKED_AT,
-        "\ufdfa" * LOOKED_AT,
+        '{"a":' * (LENGTH // 4),
+        "{" * LENGTH,
+        '{"' * (LENGTH // 2),
+        '{"result": 1' * (LENGTH // 11),
+        '{"result": 1, "a": ' * (LENGTH // 16),
+        '{"result": 1} ' * (LENGTH // 13),
+        "a" + "\n" * LENGTH + "b",
+        "a\n" + "-\n" * (LENGTH // 2),
+        "result" + " " * LENGTH + "x",
+        "result:" + "\n" * LENGTH + "{",
+        "result: " * (LENGTH // 8),
+        "result\n" * (LENGTH // 8),
+        "Result: 1\n" * (LENGTH // 10),
+        "final " * (LENGTH // 6),
+        "Result: " + "1" * LENGTH + "x",
+        "1" * LENGTH + "x",
+        '{"result": "' + "1" * (LENGTH - 100) + 'x"}',
+        "*" * LENGTH + "x",
+        "," + " " * LENGTH + "x",
+        ", " * (LENGTH // 2),
+        "<think>" * (LENGTH // 7),
+        "[" * LENGTH,
+        '{"a": "' + "\\" * LENGTH,
+        "\ufdfa" * LENGTH,
     ],
     ids=lambda text: text[:12],
 )

@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TREE = Path(sys.prefix) / "nltk_data"
 
 
@@ -15,8 +17,12 @@ def wordnet() -> Any:
     if not (TREE / "corpora/wordnet/lexnames").is_file():
         raise FileNotFoundError(f"{TREE} lacks the reference's data. Get it: python -m scripts.data oracle")
     from nltk.corpus import wordnet as reader
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-    reader.ensure_loaded()
+    with pytest.MonkeyPatch.context() as patch:
+        # Most of its time it would read where synsets stand in other versions, which other languages need.
+        patch.setattr(WordNetCorpusReader, "map_wn", lambda reader: None)
+        reader.ensure_loaded()
     return reader
 
 

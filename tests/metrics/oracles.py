@@ -57,6 +57,7 @@ def reference_gleu(text: str, reference: str) -> float:
     return float(sentence_gleu([reference_tokens(reference)], reference_tokens(text)))
 
 
+@cache
 def reference_rouge(text: str, reference: str) -> dict[str, float]:
     kinds = {f"rouge_{n}": f"rouge{n.upper()}" for n in "12345l"}
     found = RougeScorer(list(kinds.values()), use_stemmer=False).score(reference, text)

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given, settings
 
@@ -46,6 +48,8 @@ def test_the_model_is_complete() -> None:
     assert facts.seen["the"] == 126
 
 
-@pytest.mark.parametrize("text", ["!" * 5_000_000, "." * 10_000_000, "a.) " * 200_000, "a.)" * 200_000, ". " * 200_000])
-def test_megabytes_of_marks_are_cut_in_seconds(text: str) -> None:
+@pytest.mark.parametrize("text", ["!" * 2_000_000, "." * 2_000_000, "a.) " * 100_000, "a.)" * 100_000, ". " * 100_000])
+def test_long_rows_of_marks_are_cut_in_seconds(text: str) -> None:
+    began = time.thread_time()
     assert sentences(text)
+    assert time.thread_time() - began < 5

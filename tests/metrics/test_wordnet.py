@@ -49,12 +49,15 @@ def test_irregular_forms_have_the_synonyms_the_reference_finds() -> None:
 
 
 def test_stems_and_capitalised_words_have_the_synonyms_the_reference_finds() -> None:
-    assert differing([stem(word) for word in lemmas()[5::29]] + [word.title() for word in lemmas()[7::97]]) == []
+    stems, titles = (
+        lemmas()[first :: len(lemmas()) // share(len(lemmas()) // step)] for first, step in ((5, 29), (7, 97))
+    )
+    assert differing([stem(word) for word in stems] + [word.title() for word in titles]) == []
 
 
 def test_inflected_words_have_the_synonyms_the_reference_finds() -> None:
     chance = random.Random(3)
-    words = chance.sample(lemmas(), 6000) + chance.sample(irregular_forms(), 1000)
+    words = chance.sample(lemmas(), share(6000)) + chance.sample(irregular_forms(), share(1000))
     assert differing([word + chance.choice(ENDINGS) for word in words]) == []
     # Not only the whole word may have an ending: "carr" + "ies", "hous" + "es", "wol" + "ves".
     assert differing([word[: -chance.randint(1, 3)] + chance.choice(ENDINGS) for word in words]) == []

@@ -1,6 +1,7 @@
 """Putting graders under keys: what is checked before anything is kept."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,8 +41,9 @@ OnDesk = Callable[[Callable[[Desk], Coroutine[Any, Any, T]]], T]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[OnDesk[Any]]:
+def desk(migrated_file: Path, tmp_path: Path) -> Iterator[OnDesk[Any]]:
     """Runs a coroutine function on a desk of the test's own."""
+    shutil.copy(migrated_file, tmp_path)
     with asyncio.Runner() as runner:
         store = runner.run(Store.open(None, tmp_path))
         try:

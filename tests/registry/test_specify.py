@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def change(home: Path) -> Change:
+def change(home: Path, migrated_file: Path) -> Change:
     """Another process: it registers a grader, or changes it, and tells nobody."""
+    shutil.copy(migrated_file, home)
 
     def do(key: str, grader: dict[str, Any]) -> None:
         async def work() -> None:

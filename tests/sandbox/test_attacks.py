@@ -86,7 +86,7 @@ def drive(way: Way, attacks: list[Attack]) -> Answers:
     ]
     home = home_of(way.user)
     settings = environment(home, FAIRMARK_SANDBOX=way.sandbox, FAIRMARK_SANDBOX_ISOLATION=way.level)
-    settings["FAIRMARK_PYTHON_TIMEOUT_S"] = "5"  # to fill memory takes a busy machine longer than others need
+    settings["FAIRMARK_PYTHON_TIMEOUT_S"] = "10"  # to fill memory takes a busy machine longer than others need
     try:
         done = run_as(way.user, [sys.executable, str(DRIVER)], json.dumps(cases), settings)
     finally:

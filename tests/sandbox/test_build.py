@@ -38,15 +38,14 @@ def make_wheel(folder: Path, name: str, source: str) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, list[str]]:
     """The data folder of an image that was really built, what is in it, and the steps that were told.
 
-    One package is the registry's, one does not import, and two are nowhere. The folder was named relatively.
+    One package is the registry's, one does not import, and one is nowhere. The folder was named relatively.
     """
     folder = tmp_path_factory.mktemp("built")
     make_wheel(folder, "fairmark_broken", "import no_such_module")
     known = tiny(
         folder,
-        f"{SIX}fairmark-absent==2.0\nfairmark-broken==1.0\nfairmark-source==3.0\n",
+        f"{SIX}fairmark-absent==2.0\nfairmark-broken==1.0\n",
         modules={"six": "six", "fairmark_broken": "fairmark-broken", "fairmark_absent": "fairmark-absent"},
-        from_source=frozenset({"fairmark-source"}),
     )
     ready(folder, missing_packages={"fairmark-absent": "it was not there"})
     steps: list[str] = []
@@ -76,10 +75,35 @@ def test_a_package_of_the_registry_is_built_into_an_image(built: tuple[Path, Ima
 def test_what_cannot_be_had_is_left_out_with_its_reason(built: tuple[Path, Image, list[str]]) -> None:
     missing = built[1].missing_packages
     python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    assert list(missing) == ["fairmark-absent", "fairmark-broken", "fairmark-source"]
+    assert list(missing) == ["fairmark-absent", "fairmark-broken"]
     assert missing["fairmark-absent"].startswith(f"version 2.0 has no wheel for {python}")
     assert missing["fairmark-broken"].endswith("ModuleNotFoundError: No module named 'no_such_module'")
+
+
+def test_a_source_that_cannot_be_had_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    known = tiny(tmp_path, from_source=frozenset({"fairmark-source"}))["tiny"]
+    tools = build.BuildTools(tmp_path)
+    tools.temporary.mkdir()
+    missing = build._build_from_source(known, {"six": "1.17.0", "fairmark-source": "3.0"}, tmp_path, tools, quiet)
+    assert list(missing) == ["fairmark-source"]
     assert missing["fairmark-source"].startswith("it has no wheel and could not be built: No matching distribution")
+
+
+@pytest.mark.thorough  # pip takes its time to make an environment
+def test_what_is_built_from_source_is_built_in_an_environment_of_its_own(tmp_path: Path) -> None:
+    requirements = f"fairmark-source==3.0\n{SIX}"
+    steps: list[str] = []
+    known = tiny(tmp_path, requirements, from_source=frozenset({"fairmark-source"}))
+    image = Images(tmp_path, known).install("tiny", steps.append)
+    assert image.packages == {"six": "1.17.0"}
+    assert list(image.missing_packages) == ["fairmark-source"]
+    assert image.missing_packages["fairmark-source"].startswith("it has no wheel and could not be built: No matching")
+    making, building = (
+        steps.index(step)
+        for step in ("Creating a virtual environment for pip", "Building fairmark-source 3.0 from its source")
+    )
+    assert making < building
+    assert left_in(tmp_path) == ["tiny"]
 
 
 def test_everybody_may_read_an_image_whatever_the_umask(built: tuple[Path, Image, list[str]]) -> None:

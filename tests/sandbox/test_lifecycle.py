@@ -48,51 +48,55 @@ def test_a_killed_runner_fails_its_grade_and_leaves_its_siblings_alone() -> None
     asyncio.run(run())
 
 
-# A service that grades without end, under a keeper whom everything it leaves behind falls to.
+# Services that grade without end, each under a keeper whom everything it leaves behind falls to.
 KILLED = """
 import ctypes, os, signal, sys, threading, time
 sys.path.insert(0, {checkout!r})
 os.environ["FAIRMARK_SANDBOX_RUNNERS"] = "4"
+import fairmark
 from tests.sandbox.driver import PR_SET_CHILD_SUBREAPER, processes_left
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-ours, theirs = os.pipe()
-service = os.fork()
-if service == 0:
-    import fairmark
-    grader = {{"type": "python", "name": "g", "source": {source!r}}}
+grader = {{"type": "python", "name": "g", "source": {source!r}}}
+
+
+def serve():
     fairmark.grade(grader)
     threading.Thread(target=fairmark.grade, args=(grader, "", {{"loop": True}}), daemon=True).start()
-    time.sleep(0.5)
+    time.sleep(0.3)
     os.write(theirs, b"x")
-    {then}
-os.close(theirs)
-assert os.read(ours, 1) == b"x"
-{do}
-os.waitpid(service, 0)
-print(processes_left())
+
+
+for number, end in (
+    (signal.SIGKILL, lambda: time.sleep(60)),
+    (signal.SIGTERM, lambda: time.sleep(60)),
+    (None, lambda: os._exit(0)),
+    (None, sys.exit),
+):
+    ours, theirs = os.pipe()
+    service = os.fork()
+    if service == 0:
+        serve()
+        end()
+    os.close(theirs)
+    assert os.read(ours, 1) == b"x"
+    if number is not None:
+        os.kill(service, number)
+    status = os.waitstatus_to_exitcode(os.waitpid(service, 0)[1])
+    print(status, processes_left(), flush=True)
 """
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize(
-    ("do", "then"),
-    [
-        ("os.kill(service, signal.SIGKILL)", "time.sleep(60)"),
-        ("os.kill(service, signal.SIGTERM)", "time.sleep(60)"),
-        ("pass", "os._exit(0)"),
-        ("pass", "sys.exit()"),
-    ],
-    ids=["SIGKILL", "SIGTERM", "os._exit", "sys.exit"],
-)
-def test_nothing_outlives_the_service_however_it_ends(do: str, then: str, user: User) -> None:
-    script = KILLED.format(checkout=str(CHECKOUT), source=ENDLESS, do=do, then=then)
+def test_nothing_outlives_the_service_however_it_ends(user: User) -> None:
+    """Killed, told to end, and by itself without and with a look back."""
+    script = KILLED.format(checkout=str(CHECKOUT), source=ENDLESS)
     home = home_of(user)
     try:
         settings = environment(home, FAIRMARK_PYTHON_TIMEOUT_S="60")
         done = run_as(user, [sys.executable, "-c", script], "", settings)
     finally:
         shutil.rmtree(home)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert (done.stdout, done.stderr) == ("-9 []\n-15 []\n0 []\n0 []\n", "")
 
 
 def test_two_hundred_graders_leave_a_bounded_number_of_processes_and_descriptors_and_little_memory() -> None:

@@ -211,7 +211,7 @@ def test_what_is_too_long_or_too_much_is_passed_on_and_not_stored(start: Start, 
     assert len(said) == 1
     server.request("DELETE", f"{CHAT}/{listed(server)[0]}")
     ask(server)
-    assert fates(server)["stored"] == 3
+    wait_for(lambda: fates(server)["stored"] == 3)  # after its answer
 
 
 def test_an_id_that_comes_again_does_not_take_the_place_of_the_first(server: Server, model: FaultServer) -> None:

@@ -42,10 +42,6 @@ def files(server: Server) -> list[str]:
     return sorted(path.name for path in (server.home / "files").glob("*"))
 
 
-def descriptors(server: Server) -> int:
-    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-
-
 def new_run(server: Server, rows: Sequence[dict[str, Any]] = ROWS) -> tuple[str, Any]:
     made = server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [EXACT]})
     assert made.status == 201
@@ -60,7 +56,7 @@ def is_completed(server: Server, path: str) -> bool:
 
 def test_an_upload_that_fills_the_disk_is_refused_and_leaves_the_disk_to_others(server: Server) -> None:
     server.upload(b"{}\n")
-    before, open_before = files(server), descriptors(server)
+    before, open_before = files(server), server.descriptors()
     for _ in range(5):
         answer = server.upload(b"x" * 20_000_000)
         assert (answer.status, answer.error["code"]) == (507, "disk_full")
@@ -68,7 +64,7 @@ def test_an_upload_that_fills_the_disk_is_refused_and_leaves_the_disk_to_others(
         assert files(server) == before
     assert server.get("/readyz").json() == {"status": "ready"}
     assert server.upload(b"x" * 1_000_000).status == 200
-    assert descriptors(server) <= open_before + 2
+    assert server.descriptors() <= open_before + 2
 
 
 def test_an_upload_that_is_cut_off_on_a_full_disk_leaves_nothing(server: Server) -> None:

@@ -198,7 +198,7 @@ def test_a_large_file_goes_to_disk_and_back_in_flat_memory(start: Start) -> None
     server = start()
     server.upload(b"x")
     before = server.memory_mb(peak=True)
-    content = os.urandom(1_000_000) * 100
+    content = os.urandom(1_000_000) * 60
     file = server.upload(content).json()
     assert file["bytes"] == len(content)
     assert server.get(f"/v1/files/{file['id']}/content").body == content
@@ -219,7 +219,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(start: Start) -> None:
 
 
 def test_others_are_served_while_a_file_comes_in(server: Server) -> None:
-    thread = threading.Thread(target=server.upload, args=(b"x" * 50_000_000,))
+    thread = threading.Thread(target=server.upload, args=(b"x" * 20_000_000,))
     thread.start()
     assert server.get("/healthz").status == 200
     thread.join()

@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -239,39 +240,42 @@ def test_a_key_may_knock_only_so_often(start: Start, tmp_path: Path) -> None:
 # Bodies, and clients that misbehave
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("small") / "home", SMALL)
+    yield started
+    started.stop()
+
+
 def post(path: bytes, headers: bytes, body: bytes = b"") -> bytes:
     return b"POST %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n%b" % (path, headers, body)
 
 
-def test_a_body_that_says_it_is_too_long_is_refused_before_it_comes(start: Start) -> None:
-    server = start(env=SMALL)
-    answer = server.raw(post(b"/v1/rewards", b"Content-Length: 1000001\r\n"))
+def test_a_body_that_says_it_is_too_long_is_refused_before_it_comes(small: Server) -> None:
+    answer = small.raw(post(b"/v1/rewards", b"Content-Length: 1000001\r\n"))
     assert answer.startswith(b"HTTP/1.1 413")
     assert answer.count(b"HTTP/1.1") == 1
     assert b'"code":"request_too_large"' in answer
 
 
-def test_a_body_of_unknown_length_is_refused_when_it_has_become_too_long(start: Start) -> None:
-    server = start(env=SMALL)
+def test_a_body_of_unknown_length_is_refused_when_it_has_become_too_long(small: Server) -> None:
     chunks = (b"%x\r\n" % 1_000_001) + b" " * 1_000_001 + b"\r\n0\r\n\r\n"
-    answer = server.raw(post(b"/v1/rewards", b"Transfer-Encoding: chunked\r\nConnection: close\r\n", chunks))
+    answer = small.raw(post(b"/v1/rewards", b"Transfer-Encoding: chunked\r\nConnection: close\r\n", chunks))
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-def test_a_client_that_sends_everything_before_it_listens_sees_the_refusal(start: Start) -> None:
-    server = start(env=SMALL)
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+def test_a_client_that_sends_everything_before_it_listens_sees_the_refusal(small: Server) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", small.port, timeout=60)
     client.request("POST", "/v1/rewards", b" " * 30_000_000)
     answer = client.getresponse()
     assert answer.status == 413
     assert b"The body is longer than 1 MB." in answer.read()
     client.close()
-    assert server.request("POST", "/v1/rewards", body=b" " * 30_000_000).status == 413
+    assert small.request("POST", "/v1/rewards", body=b" " * 30_000_000).status == 413
 
 
-def test_an_endless_body_is_cut_off(start: Start) -> None:
-    server = start(env=SMALL)
-    with server.connect() as connection:
+def test_an_endless_body_is_cut_off(small: Server) -> None:
+    with small.connect() as connection:
         connection.sendall(post(b"/v1/rewards", b"Transfer-Encoding: chunked\r\n"))
         sent = 0
         try:
@@ -281,7 +285,7 @@ def test_an_endless_body_is_cut_off(start: Start) -> None:
         except OSError:
             pass
         assert sent < 2_000_000_000
-    assert server.memory_mb(peak=True) < 300
+    assert small.memory_mb(peak=True) < 300
 
 
 def test_a_compressed_body_is_refused_by_its_header_and_not_by_its_bytes(server: Server) -> None:
@@ -323,17 +327,15 @@ def test_pipelined_requests_are_answered_in_their_order(server: Server) -> None:
     ],
     ids=["nothing", "half a line", "half a head", "half a body"],
 )
-def test_a_client_that_never_finishes_its_request_is_sent_away(start: Start, start_of_request: bytes) -> None:
-    server = start(env=SMALL)
-    answer = server.raw(start_of_request)
+def test_a_client_that_never_finishes_its_request_is_sent_away(small: Server, start_of_request: bytes) -> None:
+    answer = small.raw(start_of_request)
     assert answer.startswith(b"HTTP/1.1 408")
     assert b'"code":"request_timeout"' in answer
-    assert server.get("/healthz").status == 200
+    assert small.get("/healthz").status == 200
 
 
-def test_a_client_that_sends_a_byte_now_and_then_is_sent_away_too(start: Start) -> None:
-    server = start(env=SMALL)
-    with server.connect() as connection:
+def test_a_client_that_sends_a_byte_now_and_then_is_sent_away_too(small: Server) -> None:
+    with small.connect() as connection:
         connection.sendall(post(b"/v1/rewards", b"Content-Length: 100000\r\n"))
         began = time.monotonic()
         try:
@@ -345,8 +347,7 @@ def test_a_client_that_sends_a_byte_now_and_then_is_sent_away_too(start: Start) 
         assert time.monotonic() - began < 30
 
 
-def test_dawdlers_do_not_keep_others_waiting(start: Start) -> None:
-    server = start()
+def test_dawdlers_do_not_keep_others_waiting(server: Server) -> None:
     dawdlers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
     for each in dawdlers:
         each.sendall(b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n")

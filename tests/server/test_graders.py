@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairmark import errors
+from fairmark.longjson import LONG
 from tests.server.client import EXACT, RUN, VALIDATE, Server, run_body, wait_for
 
 SIMILAR = {
@@ -303,25 +304,26 @@ def test_long_rows_among_short_ones_are_graded_in_their_place(server: Server) ->
     assert [result["reward"] for result in found] == [1.0, 1.0, 0.0, 1.0]
 
 
-LONG_LIST = [{"a": number, "b": ["x"]} for number in range(30_000)]
-IN_LONG = {**EXACT, "input": "{{sample.output_text}}", "reference": "{{item.list[29999].a}}"}
+LONG_LIST = [{"a": number, "c": "c" * 200, "b": ["x"]} for number in range(2_500)]
+IN_LONG = {**EXACT, "input": "{{sample.output_text}}", "reference": "{{item.list[2499].a}}"}
 CODE = {"type": "python", "source": "def grade(sample, item):\n    return item['list'][-1]['a'] / len(item['list'])\n"}
 
 
 @pytest.mark.parametrize(
-    ("grader", "reward"), [(IN_LONG, 1.0), (CODE, 0.99997), ({**MULTI, "graders": {"a": IN_LONG, "b": CODE}}, 0.99998)]
+    ("grader", "reward"), [(IN_LONG, 1.0), (CODE, 0.9996), ({**MULTI, "graders": {"a": IN_LONG, "b": CODE}}, 0.9998)]
 )
 def test_a_long_item_is_graded_as_a_short_one_is(server: Server, grader: dict[str, Any], reward: float) -> None:
-    long = {"answer": "29999", "list": LONG_LIST}
+    long = {"answer": "2499", "list": LONG_LIST}
+    assert len(json.dumps(LONG_LIST)) > LONG
     for body in (
-        {"grader": grader, "model_sample": "29999", "item": long},
-        {"reference_answer": "29999", "item": long, "grader": grader, "model_sample": {"output_text": "29999"}},
+        {"grader": grader, "model_sample": "2499", "item": long},
+        {"reference_answer": "2499", "item": long, "grader": grader, "model_sample": {"output_text": "2499"}},
     ):
         result = server.post(RUN, body).json()
         assert (result["status"], result["error"]) == ("graded", None)
         assert result["reward"] == pytest.approx(reward, abs=1e-5)
-    short = {"item": {"list": LONG_LIST[-1:] * 30_000}, "sample": "29999"}
-    given = [short, {"item": long, "sample": "29999"}, {"item": long, "sample": "1"}, short, {"item": 1}, "none"]
+    short = {"item": {"list": LONG_LIST[-1:] * 2_500}, "sample": "2499"}
+    given = [short, {"item": long, "sample": "2499"}, {"item": long, "sample": "1"}, short, {"item": 1}, "none"]
     found = server.post("/v1/rewards", {"rows": given, "grader": grader}).json()["rewards"]
     assert [result["status"] for result in found] == ["graded"] * 4 + ["error"] * 2
     assert [found[place]["reward"] for place in (0, 1, 3)] == pytest.approx([reward] * 3, abs=1e-4)
@@ -355,7 +357,7 @@ def test_what_is_wrong_with_a_long_body_is_told_as_of_a_short_one(
     server: Server, path: str, old: str, new: str, code: str, param: str | None
 ) -> None:
     body = json.dumps(LONG_BODIES[path]).replace(old, new).encode("latin-1")
-    assert len(body) > 500_000
+    assert len(body) > LONG
     answer = server.request("POST", path, body=body, headers={"content-type": "application/json"})
     assert (answer.status, answer.error["code"], answer.error["param"]) == (400, code, param)
 

@@ -29,7 +29,11 @@ def server(hosted: Hosted, tmp_path: Path) -> Iterator[Server]:
         yield started
     finally:
         started.stop()
-    log = started.stderr.read_text()
+    check_log(started)
+
+
+def check_log(server: Server) -> None:
+    log = server.stderr.read_text()
     assert "Traceback" not in log
     assert KEY not in log
 
@@ -185,6 +189,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, H
             yield server, hosted
         finally:
             server.stop()
+        check_log(server)
+
+
+@pytest.fixture
+def standing(shared: tuple[Server, Hosted]) -> Server:
+    """For what leaves nothing behind."""
+    return shared[0]
 
 
 def test_another_project_uses_only_the_keys_that_are_its_own(hosted: Hosted, tmp_path: Path) -> None:
@@ -267,37 +278,37 @@ def test_an_uploaded_file_becomes_an_eval_and_is_not_kept(server: Server) -> Non
 
 
 @pytest.mark.parametrize("filename", ["x.bin", "../../x.jsonl", ".hidden", "Ünï cødé.jsonl", "a" * 300])
-def test_a_file_that_is_nothing_we_know_is_told_by_its_name_alone(server: Server, filename: str) -> None:
-    done = ended(server, upload(server, b"\x00\x01 nothing", filename).json()["id"])
+def test_a_file_that_is_nothing_we_know_is_told_by_its_name_alone(standing: Server, filename: str) -> None:
+    done = ended(standing, upload(standing, b"\x00\x01 nothing", filename).json()["id"])
     assert done["status"] == "failed"
-    assert str(server.home) not in json.dumps(done)
+    assert str(standing.home) not in json.dumps(done)
     assert ".upload" not in done["error"]["message"]
-    assert list((server.home / "imports" / "default").iterdir()) == []
+    assert list((standing.home / "imports" / "default").iterdir()) == []
 
 
-def test_an_upload_without_a_file_leaves_nothing(server: Server) -> None:
+def test_an_upload_without_a_file_leaves_nothing(standing: Server) -> None:
     kind, body = form([("name", "x")], None, "")
-    answer = server.request("POST", "/v1/imports/file", headers={"content-type": kind}, body=body)
+    answer = standing.request("POST", "/v1/imports/file", headers={"content-type": kind}, body=body)
     assert (answer.status, answer.error["param"]) == (400, "file")
-    assert upload(server, b"{}", "x.json", on_clash="explode").error["param"] == "on_clash"
-    assert server.post("/v1/imports/file", {}).status == 400
-    assert list((server.home / "imports" / "default").iterdir()) == []
+    assert upload(standing, b"{}", "x.json", on_clash="explode").error["param"] == "on_clash"
+    assert standing.post("/v1/imports/file", {}).status == 400
+    assert list((standing.home / "imports" / "default").iterdir()) == []
 
 
-def test_ids_that_are_none_are_not_found(server: Server) -> None:
+def test_ids_that_are_none_are_not_found(standing: Server) -> None:
     for id_ in ("import_0", "file", "%00", "a" * 200):
-        assert server.get(f"/v1/imports/{id_}").status in (404, 405)
-    assert server.get("/v1/imports?after=nope").error["param"] == "after"
+        assert standing.get(f"/v1/imports/{id_}").status in (404, 405)
+    assert standing.get("/v1/imports?after=nope").error["param"] == "after"
 
 
-def test_a_wrong_fairmark_toml_is_told_and_wrong_import_keys_start_no_server(server: Server) -> None:
-    (server.home.parent / "fairmark.toml").write_text("[providers.house]\n")
-    answer = server.post("/v1/imports", {"source": "openai"})
+def test_a_wrong_fairmark_toml_is_told_and_wrong_import_keys_start_no_server(standing: Server) -> None:
+    (standing.home.parent / "fairmark.toml").write_text("[providers.house]\n")
+    answer = standing.post("/v1/imports", {"source": "openai"})
     assert (answer.status, answer.error["code"]) == (400, "invalid_settings")
     assert "providers.house.base_url: missing" in answer.error["message"]
-    (server.home.parent / "fairmark.toml").unlink()
-    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": f"{server.home}2", "FAIRMARK_IMPORT_KEYS": "team=A B"}
-    done = command.run(["serve", "--port", "0"], cwd=server.home.parent, env=env)
+    (standing.home.parent / "fairmark.toml").unlink()
+    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": f"{standing.home}2", "FAIRMARK_IMPORT_KEYS": "team=A B"}
+    done = command.run(["serve", "--port", "0"], cwd=standing.home.parent, env=env)
     assert done.returncode == 2
     assert 'import_keys: found "team=A B". It takes NAME or PROJECT=NAME' in done.stderr
 
@@ -329,12 +340,12 @@ def test_a_draft_runs_once_it_is_accepted(server: Server) -> None:
 @pytest.mark.parametrize(
     ("fields", "param"), [({"accept_drafts": "yes"}, "accept_drafts"), ({"judge": "gpt-6-luna"}, "judge")]
 )
-def test_what_is_said_of_drafts_is_checked(server: Server, fields: dict[str, str], param: str) -> None:
-    refused = upload(server, CONFIG, "promptfooconfig.yaml", **fields)
+def test_what_is_said_of_drafts_is_checked(standing: Server, fields: dict[str, str], param: str) -> None:
+    refused = upload(standing, CONFIG, "promptfooconfig.yaml", **fields)
     assert (refused.status, refused.error["param"]) == (400, param)
 
 
-def test_a_draft_that_names_no_judge_is_not_accepted_without_one(server: Server) -> None:
-    done = ended(server, upload(server, CONFIG, "promptfooconfig.yaml", accept_drafts="true").json()["id"])
+def test_a_draft_that_names_no_judge_is_not_accepted_without_one(standing: Server) -> None:
+    done = ended(standing, upload(standing, CONFIG, "promptfooconfig.yaml", accept_drafts="true").json()["id"])
     assert done["status"] == "failed"
     assert "names no judge" in done["error"]["message"]

@@ -37,6 +37,16 @@ def server(model: FaultServer, start: Start) -> Server:
     return start(env=environment(model))
 
 
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """For what leaves nothing behind."""
+    with FaultServer() as model:
+        model.always(Provider())
+        started = Server(tmp_path_factory.mktemp("standing") / "home", environment(model))
+        yield started
+        started.stop()
+
+
 def chat(server: Server, text: str = "hello", **more: Any) -> None:
     messages = [{"role": "system", "content": "Be loud."}, {"role": "user", "content": text}]
     answer = server.post(CHAT, {"model": "luna", "messages": messages, "store": True, **more})
@@ -143,14 +153,14 @@ def test_the_config_chooses_and_the_run_narrows_it(server: Server) -> None:
     ],
 )
 def test_a_wrong_filter_is_told_and_nothing_is_left_behind(
-    server: Server, source: dict[str, Any], param: str, code: str
+    standing: Server, source: dict[str, Any], param: str, code: str
 ) -> None:
-    chat(server, metadata={"use": "x"})
-    where = new_eval(server, {"type": "logs", "metadata": {"use": "x"}})
-    answer = server.post(f"{where}/runs", {"data_source": {"type": "completions", "source": source}})
+    chat(standing, metadata={"use": "x"})
+    where = new_eval(standing, {"type": "logs", "metadata": {"use": "x"}})
+    answer = standing.post(f"{where}/runs", {"data_source": {"type": "completions", "source": source}})
     assert (answer.status, answer.error["param"], answer.error["code"]) == (400, param, code), answer.body
-    assert server.get(f"{where}/runs").json()["data"] == []
-    assert list(Path(server.home / "files").glob("rows-*")) == []
+    assert standing.get(f"{where}/runs").json()["data"] == []
+    assert list(Path(standing.home / "files").glob("rows-*")) == []
 
 
 def test_the_rows_of_a_run_are_fixed_when_it_is_created_and_go_with_it(server: Server) -> None:

@@ -20,7 +20,7 @@ SLOW = {"type": "python", "source": "import time\ndef grade(sample, item):\n    
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_requests_in_flight_finish(start: Start, number: int) -> None:
-    server = start(cold=True)
+    server = start(cold=number == signal.SIGTERM)
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         asked = thread.submit(server.post, RUN, run_body(SLOW))
         wait_for(lambda: server.gauge("fairmark_requests_in_flight") == 2)
@@ -30,7 +30,7 @@ def test_a_signal_lets_requests_in_flight_finish(start: Start, number: int) -> N
 
 
 def test_idle_connections_do_not_hold_up_the_end(start: Start) -> None:
-    server = start(cold=True)
+    server = start()
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 200")

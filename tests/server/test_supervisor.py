@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests import command
-from tests.completions.provider import Provider, environment
-from tests.evals.house import open_house
-from tests.judges.faults import FaultServer
+from tests.completions.provider import Provider
+from tests.evals.house import House, Models, open_house
+from tests.judges.faults import Request, Wire
 from tests.postgres import Postgres
 from tests.server.client import EXACT, RUN, Answer, Server, run_body, wait_for
 from tests.store.conftest import MIGRATED, postgres
@@ -110,34 +110,66 @@ def rows(answers: list[str]) -> dict[str, Any]:
     return {"data_source": {"type": "jsonl", "source": {"type": "file_content", "content": content}}}
 
 
+class Everyone:
+    """The judge of the house, and a provider of all other models."""
+
+    def __init__(self) -> None:
+        self._judge, self._others = House(), Provider()
+
+    async def play(self, wire: Wire, request: Request) -> None:
+        await (self._judge if request.body["model"] == "judge" else self._others).play(wire, request)
+
+
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Together]:
-    """Three processes for the tests that leave them as they are. Their models answer."""
-    with FaultServer() as model:
-        model.always(Provider())
-        server = Together(tmp_path_factory.mktemp("shared") / "home", environment(model), processes=3)
-        yield server
-        end(server)
+def models() -> Iterator[Models]:
+    with open_house() as made:
+        made.always(Everyone())
+        yield made
 
 
-def end(server: Together) -> None:
-    pids = server.pids
-    server.stop()
-    wait_for(lambda: not any(map(is_alive, pids)))
-    assert "Traceback" not in server.stderr.read_text()
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Each process takes a second and a half of a core to start, so most tests share theirs."""
     started: list[Together] = []
 
     def start_one(**arguments: Any) -> Together:
-        started.append(Together(tmp_path / "home", **arguments))
+        started.append(Together(tmp_path_factory.mktemp("together") / "home", **arguments))
         return started[-1]
 
     yield start_one
     for server in started:
-        end(server)
+        pids = server.pids
+        server.stop()
+        wait_for(lambda: not any(map(is_alive, pids)))  # noqa: B023  # called at once
+        assert "Traceback" not in server.stderr.read_text()
+
+
+@pytest.fixture(scope="module")
+def lent(start: Start, models: Models) -> Iterator[Together]:
+    """The same server until somebody has ended it. Its models answer."""
+
+    def servers() -> Iterator[Together]:
+        while True:
+            server = start(env=models.environment, processes=3)
+            while server.process.poll() is None:
+                yield server
+
+    return servers()
+
+
+@pytest.fixture
+def shared(lent: Iterator[Together]) -> Together:
+    """Three processes."""
+    return next(lent)
+
+
+@pytest.fixture(scope="module")
+def locked(start: Start) -> Together:
+    """Two processes and a key: whoever has none is sent away."""
+    server = start()
+    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(server.home)}
+    assert command.run(["keys", "create"], cwd=server.home, env=env).returncode == 0
+    return server
 
 
 def test_requests_are_answered_by_all_and_the_store_is_one(shared: Together) -> None:
@@ -177,17 +209,15 @@ def test_a_run_begun_at_any_process_is_worked_off_and_told_by_all(shared: Togeth
             assert connection.request("GET", path).json()["result_counts"]["passed"] == 2
 
 
-def test_a_run_is_cancelled_at_once_by_a_process_that_does_not_work_on_it(tmp_path: Path, start: Start) -> None:
-    with open_house() as models:
-        server = start(env=models.environment)
-        where = server.new_eval(JUDGE)
-        with server.through_each() as connections:
-            made = connections[1].request("POST", where, rows(["HANG"] * 3))
-            path = f"{where}/{made.json()['id']}"
-            wait_for(lambda: any("HANG" in text for text in models.asked_of("judge")))
-            assert connections[1].request("POST", path, {}).json()["status"] == "canceled"
-            for connection in connections:
-                assert connection.request("GET", path).json()["status"] == "canceled"
+def test_a_run_is_cancelled_at_once_by_a_process_that_does_not_work_on_it(shared: Together, models: Models) -> None:
+    where = shared.new_eval(JUDGE)
+    with shared.through_each() as connections:
+        made = connections[1].request("POST", where, rows(["HANG"] * 3))
+        path = f"{where}/{made.json()['id']}"
+        wait_for(lambda: any("HANG" in text for text in models.asked_of("judge")))
+        assert connections[1].request("POST", path, {}).json()["status"] == "canceled"
+        for connection in connections:
+            assert connection.request("GET", path).json()["status"] == "canceled"
 
 
 def test_a_grader_that_was_changed_at_one_process_counts_at_all_of_them_at_once(shared: Together) -> None:
@@ -206,25 +236,30 @@ def test_a_grader_that_was_changed_at_one_process_counts_at_all_of_them_at_once(
             assert rewards == [float(operation == "eq")] * 3
 
 
-def test_wrong_keys_are_counted_by_all_together(start: Start, tmp_path: Path) -> None:
-    server = start(processes=3)
-    made = command.run(
-        ["keys", "create"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(server.home)}
-    )
-    assert made.returncode == 0
-    with server.through_each() as connections:
+def test_wrong_keys_are_counted_by_all_together(locked: Together) -> None:
+    with locked.through_each() as connections:
         for connection in connections:
             wait_for(lambda: connection.request("GET", "/v1/files").status == 401)  # noqa: B023  # called at once
         for number in range(5):
-            connections[number % 3].request("GET", "/v1/files", key=f"wrong-{number}")
-        for connection in connections:  # each has seen two of them at most
+            connections[number % 2].request("GET", "/v1/files", key=f"wrong-{number}")
+        for connection in connections:  # each has seen three of them at most
             wait_for(lambda: connection.request("GET", "/v1/files", key="another").status == 429)  # noqa: B023
 
 
+def test_a_port_or_a_file_that_another_server_has_is_refused(shared: Together, tmp_path: Path) -> None:
+    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(tmp_path / "other")}
+    taken = command.run(["serve", "--processes", "2", "--port", str(shared.port)], cwd=tmp_path, env=env)
+    assert (taken.returncode, "address already in use" in taken.stderr) == (2, True)
+    env["FAIRMARK_HOME"] = str(shared.home)
+    for processes in ("1", "2"):
+        second = command.run(["serve", "--processes", processes, "--port", "0"], cwd=tmp_path, env=env)
+        assert (second.returncode, "another Fairmark server uses this database" in second.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.thorough)])
-def test_a_killed_process_is_begun_anew_and_nothing_acknowledged_is_lost(start: Start, victim: int) -> None:
-    server = start()
-    before = server.pids
+def test_a_killed_process_is_begun_anew_and_nothing_acknowledged_is_lost(shared: Together, victim: int) -> None:
+    server = shared
+    before, ended_before = server.pids, len(_ends(server))
     where = server.new_eval(EXACT)
     acknowledged: list[str] = []
 
@@ -235,42 +270,54 @@ def test_a_killed_process_is_begun_anew_and_nothing_acknowledged_is_lost(start: 
             acknowledged.append(f"{where}/{made.json()['id']}")
 
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        asking = [threads.submit(ask, number) for number in range(60)]
+        asking = [threads.submit(ask, number) for number in range(40)]
         wait_for(lambda: len(acknowledged) > 10)
         os.kill(before[victim], signal.SIGKILL)
         for task in asking:
             task.result()
     assert len(acknowledged) > 20
-    wait_for(lambda: len(server.pids) == 2 and set(server.pids) != set(before))
+    wait_for(lambda: len(server.pids) == 3 and set(server.pids) != set(before))
     for path in acknowledged:
         wait_for(lambda: server.get(path).json()["status"] == "completed")  # noqa: B023
         assert server.get(path).json()["result_counts"]["passed"] == 5
     with server.through_each() as connections:
-        assert [connection.request("GET", "/healthz").status for connection in connections] == [200, 200]
-    (told,) = [line for line in server.log() if line["event"] == "a process of the server ended"]
+        assert [connection.request("GET", "/healthz").status for connection in connections] == [200, 200, 200]
+    (told,) = _ends(server)[ended_before:]
     assert told["status"] == -signal.SIGKILL
 
 
-def test_without_the_one_that_started_them_all_end_and_the_file_is_free_again(start: Start, tmp_path: Path) -> None:
-    server = start()
-    pids = server.pids
-    os.kill(server.process.pid, signal.SIGKILL)
+def _ends(server: Server) -> list[dict[str, Any]]:
+    return [line for line in server.log() if line["event"] == "a process of the server ended"]
+
+
+def test_without_the_one_that_started_them_all_end_and_the_file_is_free_again(locked: Together) -> None:
+    pids = locked.pids
+    assert len(pids) == 2
+    os.kill(locked.process.pid, signal.SIGKILL)
     wait_for(lambda: not any(map(is_alive, pids)))
-    again = start()
-    assert again.get("/healthz").status == 200
+    again = Server(locked.home)
+    try:
+        assert again.get("/healthz").status == 200
+    finally:
+        again.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
-def test_a_signal_lets_requests_in_flight_finish_at_every_process(start: Start, number: int) -> None:
-    server = start()
+def test_a_signal_lets_requests_in_flight_finish_at_every_process(shared: Together, number: int) -> None:
+    """And waits for no connection that sends nothing."""
+    server = shared
     pids = server.pids
     slow = {"type": "python", "source": "import time\ndef grade(sample, item):\n    time.sleep(2)\n    return 0.5\n"}
-    with server.through_each() as connections, concurrent.futures.ThreadPoolExecutor(2) as threads:
+    with contextlib.ExitStack() as stack:
+        connections = stack.enter_context(server.through_each())
+        threads = stack.enter_context(concurrent.futures.ThreadPoolExecutor(3))
+        for _ in range(8):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
         asked = [threads.submit(connection.request, "POST", RUN, run_body(slow)) for connection in connections]
-        wait_for(lambda: server.get("/metrics").body.decode().count("fairmark_requests_in_flight{") == 2)
-        wait_for(lambda: _in_flight(server) == 3)
+        wait_for(lambda: server.get("/metrics").body.decode().count("fairmark_requests_in_flight{") == 3)
+        wait_for(lambda: _in_flight(server) == 4)
         assert server.stop(number) == 0
-        assert [task.result().json()["reward"] for task in asked] == [0.5, 0.5]
+        assert [task.result().json()["reward"] for task in asked] == [0.5] * 3
     assert not any(map(is_alive, pids))
     assert server.log()[-1]["event"] == "stopped"
 
@@ -286,16 +333,6 @@ def _in_flight(server: Server) -> int:
     return sum(int(line.split()[-1]) for line in lines if line.startswith("fairmark_requests_in_flight{"))
 
 
-def test_a_port_or_a_file_that_another_server_has_is_refused(shared: Together, tmp_path: Path) -> None:
-    env = {"PATH": "/usr/bin:/bin", "FAIRMARK_HOME": str(tmp_path / "other")}
-    taken = command.run(["serve", "--processes", "2", "--port", str(shared.port)], cwd=tmp_path, env=env)
-    assert (taken.returncode, "address already in use" in taken.stderr) == (2, True)
-    env["FAIRMARK_HOME"] = str(shared.home)
-    for processes in ("1", "2"):
-        second = command.run(["serve", "--processes", processes, "--port", "0"], cwd=tmp_path, env=env)
-        assert (second.returncode, "another Fairmark server uses this database" in second.stderr) == (2, True)
-
-
 def test_on_postgresql_the_others_go_on_with_the_run_of_one_that_was_killed(start: Start, postgres: Postgres) -> None:
     with open_house() as models:
         server = start(env={**models.environment, "FAIRMARK_DB": postgres.new_database(MIGRATED)})
@@ -307,11 +344,3 @@ def test_on_postgresql_the_others_go_on_with_the_run_of_one_that_was_killed(star
         for path in paths:
             wait_for(lambda: _completed(server, path))  # noqa: B023  # called at once
             assert server.get(path).json()["result_counts"]["passed"] == 3
-
-
-def test_connections_that_send_nothing_do_not_keep_it_from_ending(start: Start) -> None:
-    server = start()
-    with contextlib.ExitStack() as stack:
-        for _ in range(8):
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-        assert server.stop() == 0

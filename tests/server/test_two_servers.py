@@ -44,10 +44,10 @@ class Pair:
         return f"{where}/{made.json()['id']}"
 
 
-@pytest.fixture
-def pair(tmp_path: Path, postgres: Postgres) -> Iterator[Pair]:
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Pair]:
     with open_house() as models:
-        made = Pair(tmp_path, postgres.new_database(MIGRATED), models)
+        made = Pair(tmp_path_factory.mktemp("pair"), postgres.new_database(MIGRATED), models)
         yield made
         for server in made.servers:
             server.stop()
@@ -71,14 +71,14 @@ def test_a_list_goes_on_from_entries_that_the_other_server_deleted(pair: Pair) -
 
 
 def test_each_run_is_worked_off_once_and_both_tell_the_same_of_it(pair: Pair) -> None:
-    where = pair.new_eval(JUDGE)
+    where, before = pair.new_eval(JUDGE), len(pair.models.requests)
     asked = [[f"run {number} row {row}" for row in range(5)] for number in range(6)]
     paths = [pair.new_run(where, answers, by=number % 2) for number, answers in enumerate(asked)]
     for path in paths:
         for server in pair.servers:
             wait_for(lambda: server.get(path).json()["status"] == "completed")  # noqa: B023  # called at once
             assert server.get(path).json()["result_counts"]["passed"] == 5
-    assert sorted(pair.models.asked_of("judge")) == sorted(answer for answers in asked for answer in answers)
+    assert sorted(pair.models.asked_of("judge", before)) == sorted(answer for answers in asked for answer in answers)
 
 
 @pytest.mark.parametrize("way", ["cancel", "delete"])
@@ -86,8 +86,8 @@ def test_a_run_that_was_made_at_one_server_is_ended_at_the_other(pair: Pair, way
     """That the work ends too, wherever it is done, is tested in tests/evals/test_engine.py."""
     where = pair.new_eval(JUDGE)
     for by in (0, 1):
-        path = pair.new_run(where, [f"HANG {by}"] * 3, by)
-        wait_for(lambda: any(f"HANG {by}" in text for text in pair.models.asked_of("judge")))  # noqa: B023
+        path = pair.new_run(where, [f"HANG {way} {by}"] * 3, by)
+        wait_for(lambda: any(f"HANG {way} {by}" in text for text in pair.models.asked_of("judge")))  # noqa: B023
         for server in pair.servers:
             wait_for(lambda: server.get(path).json()["status"] == "in_progress")  # noqa: B023
         if way == "cancel":

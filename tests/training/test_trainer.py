@@ -1,4 +1,5 @@
-"""The grader as a reward in TRL itself: GRPO, RLOO and AsyncGRPO's process, with rows that fail; and the tutorial."""
+"""The grader as a reward in TRL itself: GRPO, RLOO and AsyncGRPO's process, with rows that fail; the tutorial; and the
+bundle of a job, unpacked and run by nothing but its own script."""
 
 import json
 import math
@@ -8,10 +9,18 @@ from typing import Any
 
 import pytest
 
+from fairmark.finetuning.bundle import write_bundle
 from tests.disk import small_disk
+from tests.finetuning.test_bundle import new_job, unpack
 from tests.training.real.environment import ROOT, run
 
 pytestmark = pytest.mark.thorough
+# Letters are what the tiny model says: some of them are right by chance.
+LETTERS = {
+    "type": "python",
+    "name": "letters",
+    "source": "def grade(sample, item):\n    return sample['output_text'].count('a') / 8\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +39,8 @@ def test_the_reward_rises_although_a_quarter_of_the_rows_fails(facts: dict[str, 
     assert sum(seen["failed_share"]) / len(seen["failed_share"]) == 0.25
     assert len(seen["advantages"]["failed"]) > 50
     assert set(seen["advantages"]["failed"]) == {0.0}
+    # All answers to a prompt fail here, and GRPO would find no advantage in them if they had been given a 0 either.
+    assert seen["rewarded"] == {"failed": [False], "graded": [True]}
     assert max(seen["advantages"]["graded"]) > 0.1
 
 
@@ -74,3 +85,17 @@ def test_steps_go_on_while_a_sandbox_is_killed_a_judge_dies_and_the_disk_is_full
     assert masked[4] > 16  # the judge was dead: only rows that it had answered before have a reward
     assert masked[6] == 0  # what a full disk costs is the cache of answers
     assert 0 <= masked[2] <= 32  # those whose sandbox was killed, unless they were graded again
+
+
+def test_a_bundle_trains(tiny: Path, tmp_path: Path) -> None:
+    rows = [{"messages": [{"role": "user", "content": f"say a{number}"}]} for number in range(4)]
+    (tmp_path / "data").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    job = new_job([], LETTERS, n_epochs=1, batch_size=2, compute_multiplier=0.5, eval_interval=1)
+    data = {"train.jsonl": (tmp_path / "data", None), "validation.jsonl": (tmp_path / "data", None)}
+    write_bundle(tmp_path / "bundle.zip", job, data, lambda: False)
+    folder = unpack(tmp_path / "bundle.zip", tmp_path / "bundle")
+    options = ["--model", str(tiny), "--output", "trained", "--max-completion-length", "8"]
+    said = run("train_trl.py", *options, cwd=folder)
+    assert (folder / "trained" / "model.safetensors").is_file()
+    assert "'reward':" in said
+    assert "'eval_reward':" in said

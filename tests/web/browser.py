@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
+from urllib.parse import urljoin
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 from scripts.chromium import chromium
 
 from tests import thoroughness
 from tests.server.client import EXACT, Server, wait_for
+from tests.web.visiting import Visitor
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / ".venv-clients" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
@@ -24,6 +27,11 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Scheme = Literal["light", "dark"]
 Width = Literal["phone", "desktop", "wide"]
+Look = tuple[Scheme, Width]
+LOOKS: tuple[Look, Look] = (("light", "wide"), ("dark", "phone"))
+"""Each colour scheme and each width once: what breaks in one of the other two pairs breaks in one of these."""
+SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+"""Two frames: in the first one a page hears that it has another size."""
 # What a script tag would do to a page that forgets to escape; the console tells if it ran.
 HOSTILE = "<script>console.error('ran')</script><img src=x onerror=console.error('ran')>\"'`{{7*7}}"
 
@@ -49,29 +57,81 @@ LEFT = r"^error: htmx:(afterRequest|sendAbort), "
 
 
 class Window:
-    """A window of its own, with cookies of its own. What went wrong in it is told when it is closed."""
+    """A window with cookies of its own. Tests that follow one another lend it: each finds it as if it were new, and is
+    told what went wrong in it. A page that is there already shows another one in half the time, also of another server:
+    their addresses differ by the port alone, and the browser stays in the process that knows the scripts.
 
-    def __init__(self, browser: Browser, url: str, scheme: Scheme, width: Width) -> None:
-        self.scheme, self.width = scheme, width
-        self._context = browser.new_context(
-            base_url=url,
-            color_scheme=scheme,
-            viewport={"width": WIDTHS[width], "height": 900},
-            reduced_motion="reduce",
-        )
+    What a test may leave behind, and is cleared away: pages, routes, cookies, what the page stored, permissions, being
+    offline, another size. Listeners stay: `asked_by` takes its own away. Whoever needs more than that (a clock, scripts
+    before the page's, a debugger) asks for a window that is its `own`.
+    """
+
+    scheme: Scheme
+    width: Width
+
+    def __init__(self, browser: Browser) -> None:
+        self._url = ""
+        self._context = browser.new_context(reduced_motion="reduce")
         self._context.set_default_timeout(WAIT_MS)
         self.page = self._context.new_page()
+        go = self.page.goto
+        # To paths of the server for which it is lent: a context has one address for all its days.
+        self.page.goto = lambda path, **options: go(urljoin(self._url, path), **options)  # type: ignore[method-assign]
         self.problems: list[str] = []
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.problems.append(f"script: {error}"))
         self._expected: list[str] = []
 
+    def lend(self, url: str, scheme: Scheme, width: Width) -> None:
+        self._url = url
+        self.problems.clear()
+        self._expected.clear()
+        self.show(scheme, width)
+
+    def show(self, scheme: Scheme, width: Width) -> None:
+        """What is in it, in other colours and at another size from now on."""
+        self.scheme, self.width = scheme, width
+        self.page.emulate_media(color_scheme=scheme)
+        size: ViewportSize = {"width": WIDTHS[width], "height": 900}
+        if self.page.viewport_size != size:
+            self.page.set_viewport_size(size)
+
     def expect_problem(self, pattern: str) -> None:
         """For a test that makes something fail: the browser's word about it is no surprise."""
         self._expected.append(pattern)
 
+    def clean(self) -> bool:
+        """Leaves the page and all it kept. Whether the window is as if it were new."""
+        try:
+            for page in self._context.pages:
+                if page != self.page:
+                    page.close()
+            self.page.unroute_all(behavior="ignoreErrors")
+            self._context.unroute_all(behavior="ignoreErrors")
+            self._context.set_offline(False)
+            self._context.clear_permissions()
+            return self._leave()
+        except PlaywrightError:  # it has crashed, or has been closed
+            return False
+
+    def _leave(self) -> bool:
+        if self.page.url == "about:blank":
+            return True
+        if not self.page.url.startswith(f"{self._url}/"):
+            return False
+        # By the page itself: so the blank one stays in its process, with its caches, and may empty its storage.
+        self.page.evaluate("() => { setTimeout(() => location.replace('about:blank')); }")
+        self.page.wait_for_url("about:blank")
+        left = self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); return self.origin; }")
+        self._context.clear_cookies()
+        self.page.mouse.move(-1, -1)
+        return bool(left == self._url)
+
     def close(self) -> None:
         self._context.close()
+
+    def tell(self) -> None:
+        """What went wrong since it was lent, unless that was expected."""
         known_problems = [LEFT, *self._expected]
         surprising = [told for told in self.problems if not any(re.search(known, told) for known in known_problems)]
         assert not surprising, "\n".join(surprising)
@@ -80,6 +140,43 @@ class Window:
         # A page that the policy stops from doing something says so here too.
         if message.type in ("error", "warning"):
             self.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+
+class Windows:
+    """The windows of a browser. The one that was given back last is lent first: it is the warmest."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: list[Window] = []
+
+    def lend(self, server: Server, scheme: Scheme, width: Width, own: bool = False) -> Window:
+        window = self._free.pop() if self._free and not own else Window(self._browser)
+        window.lend(server.url, scheme, width)
+        return window
+
+    def take_back(self, window: Window, own: bool = False) -> None:
+        if not own and window.clean():
+            self._free.append(window)
+        else:
+            window.close()
+
+    def close(self) -> None:
+        for window in self._free:
+            window.close()
+        self._free.clear()
+
+
+@contextmanager
+def asked_by(page: Page) -> Iterator[list[str]]:
+    """The addresses that a page asks for meanwhile."""
+    found: list[str] = []
+
+    def note(request: Request) -> None:
+        found.append(request.url)
+
+    page.on("request", note)
+    yield found
+    page.remove_listener("request", note)
 
 
 def write_graders(page: Page, text: str) -> None:
@@ -118,14 +215,21 @@ def check_targets(page: Page) -> None:
 
 
 def check_accessible(page: Page) -> None:
-    """Holds the page against WCAG 2 A and AA and axe's best practices, as far as a program can."""
+    """Holds the page against WCAG 2 A and AA and axe's best practices, as far as a program can.
+
+    Contrast takes as long as all the rest, and depends on colours alone: the quick run leaves it to the thorough one.
+    """
     page.evaluate("scrollTo(0, 0)")  # what is half under the heading would be found too small
-    page.evaluate(f"() => {{ {_axe()} }}")  # by the debugger: the page's own policy lets no script in
+    if page.evaluate("typeof axe === 'undefined'"):
+        page.evaluate(f"() => {{ {_axe()} }}")  # by the debugger: the page's own policy lets no script in
     rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    found = page.evaluate(
-        "rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']}).then((found) => found.violations)",
-        rules,
-    )
+    options = {
+        "runOnly": rules,
+        "resultTypes": ["violations"],
+        "rules": {"color-contrast": {"enabled": thoroughness.is_whole()}},
+        "preload": {"assets": ["media"]},  # of what is said about styles, no rule here needs any
+    }
+    found = page.evaluate("options => axe.run(document, options).then((found) => found.violations)", options)
     told = [
         f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in nodes)
         for each in found
@@ -148,17 +252,36 @@ def screenshot(page: Page, name: str) -> None:
 
 
 def check_page(window: Window, name: str) -> None:
-    """All that holds for every page, and its picture. `name` says which page, and in which state."""
+    """All that holds for every page, and its picture. `name` says which page, and in which state.
+
+    A window in one of the two looks is shown in the other one too by the thorough run, and then as it was.
+    """
+    check_look(window, name)
+    own = (window.scheme, window.width)
+    if thoroughness.is_whole() and own in LOOKS:
+        for look in LOOKS:
+            if look != own:
+                window.show(*look)
+                window.page.evaluate(SETTLED)
+                check_look(window, name)
+        window.show(*own)
+        window.page.evaluate(SETTLED)
+
+
+def check_look(window: Window, name: str) -> None:
+    """The same, as the window is."""
     check_no_sideways_scroll(window.page)
     check_accessible(window.page)
     screenshot(window.page, f"{name}-{window.width}-{window.scheme}")
 
 
-def sign_in(page: Page, key: str, to: str = "/evals") -> None:
-    page.goto(f"/sign-in?next={to}")
-    page.get_by_label("API key").fill(key)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"**{to}")
+def sign_in(page: Page, server: Server, key: str, to: str = "/evals") -> None:
+    """The form is sent without the browser, which gets the cookies. `tests/web/frame/test_signin.py` fills it in."""
+    visitor = Visitor(server)
+    visitor.sign_in(key, to)
+    for name, value in visitor.cookies.items():
+        page.context.add_cookies([{"name": name, "value": value, "url": server.url, "httpOnly": True}])
+    page.goto(to)
 
 
 def new_eval(server: Server, name: str, headers: Mapping[str, str] | None = None, **more: Any) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.conftest import is_dark
 from tests.server.client import Server
 from tests.server.conftest import Start, start
 from tests.server.test_gate import make_key
-from tests.web.browser import Scheme, Width, Window, in_thread, launched
+from tests.web.browser import LOOKS, Look, Scheme, Width, Window, Windows, in_thread, launched
 
 __all__ = ["Open", "Start", "start"]
 
@@ -49,18 +50,31 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
     assert "Traceback" not in started.stderr.read_text()
 
 
-@pytest.fixture
-def open_window(browser: Browser) -> Iterator[Open]:
-    """open_window(server, scheme=…, width=…): closed after the test, which fails if the console told of errors."""
-    opened: list[Window] = []
+@pytest.fixture(scope="package")
+def windows(browser: Browser) -> Iterator[Windows]:
+    """Kept for the next test, whatever server it looks at."""
+    found = Windows(browser)
+    yield found
+    found.close()
 
-    def new(server: Server, scheme: Scheme = "light", width: Width = "desktop") -> Window:
-        opened.append(Window(browser, server.url, scheme, width))
-        return opened[-1]
+
+@pytest.fixture
+def open_window(windows: Windows) -> Iterator[Open]:
+    """open_window(server, scheme=…, width=…): given back after the test, which fails if the console told of errors.
+
+    With `own=True` no other test has had it, and none will.
+    """
+    lent: list[tuple[Window, bool]] = []
+
+    def new(server: Server, scheme: Scheme = "light", width: Width = "desktop", own: bool = False) -> Window:
+        lent.append((windows.lend(server, scheme, width, own), own))
+        return lent[-1][0]
 
     yield new
-    for each in opened:
-        each.close()
+    for window, own in lent:
+        windows.take_back(window, own)
+    for window, _ in lent:
+        window.tell()
 
 
 @pytest.fixture
@@ -69,14 +83,14 @@ def page(server: Server, open_window: Open) -> Page:
     return open_window(server).page
 
 
-Look = tuple[Scheme, Width]
+in_both_looks = pytest.mark.parametrize("look", LOOKS, ids="-".join)
+"""For a test whose way through the page, not only the page, is another one on a phone."""
 
 
-@pytest.fixture(params=[("light", "wide"), ("dark", "phone")], ids=lambda look: "-".join(look))
+@pytest.fixture
 def look(request: pytest.FixtureRequest) -> Look:
-    """Each colour scheme and each width once: what breaks in one of the other two pairs breaks in one of these."""
-    found: Look = request.param
-    return found
+    """One of the two for each test: half of them are dark, half are light. `check_page` sees to the other one."""
+    return LOOKS[is_dark(request.node)]
 
 
 @pytest.fixture

@@ -99,12 +99,17 @@ class House:
     that of `contrary` is what is missing from it to 1."""
 
     latency_s = 0.0
+    held_from: int | None = None
+    """Questions from this number on wait until it is a higher one, or none."""
 
     async def play(self, wire: Wire, request: Request) -> None:
         await asyncio.sleep(self.latency_s)
         text = request.body["messages"][-1]["content"]
         if request.body["model"] == "student":
-            await Answer(SAID if int(text.split()[-1]) % 3 else SAID_JSON).play(wire, request)
+            number = int(text.split()[-1])
+            while self.held_from is not None and number >= self.held_from:
+                await asyncio.sleep(0.05)
+            await Answer(SAID if number % 3 else SAID_JSON).play(wire, request)
             return
         number = int(text.split("Question ")[1].split(":")[0])
         result = number % 20 / 20
@@ -149,6 +154,13 @@ class Geography(Server):
         answer = self.post(f"/v1{self.eval}/runs", {"name": name, "data_source": source, **more})
         assert answer.status == 201, answer.body
         return f"{self.eval}/runs/{answer.json()['id']}"
+
+    def cancel_all(self) -> None:
+        """Whatever goes on still. Who is asked answers at once again."""
+        self.house.latency_s, self.house.held_from = 0.0, None
+        for run in self.get(f"/v1{self.eval}/runs?limit=100").json()["data"]:
+            if run["status"] in ("queued", "in_progress"):
+                assert self.post(f"/v1{self.eval}/runs/{run['id']}", {}).status == 200
 
     def wait(self, path: str) -> None:
         wait_for(lambda: self.get(f"/v1{path}").json()["status"] not in ("queued", "in_progress"), 60)

@@ -1,6 +1,6 @@
 """Inside an environment that has Ray: Fairmark on a cluster of several nodes on this machine, some of which are killed.
 
-python -m tests.cluster.peers.ray_calls FOLDER ACT      prints what was seen as JSON, last
+python -m tests.cluster.peers.ray_calls FOLDER ACT...      prints what was seen in each act as JSON, last
 """
 
 import asyncio
@@ -70,11 +70,17 @@ def grade_while(count: int, at: dict[int, Callable[[], None]]) -> list[float]:
     return rewards
 
 
+def beside_the_head(cluster: Cluster) -> Any:
+    """A node of one core, which acts have in turn until one of them kills it."""
+    found = next(iter(cluster.worker_nodes), None) or cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    return found
+
+
 def graded(cluster: Cluster) -> dict[str, Any]:
     """Rows as on this machine, through losses of an actor and of a node."""
-    expected = [result.reward for result in fairmark.grade_many(BOTH, rows(6000))]
-    more = cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
+    expected = [result.reward for result in fairmark.grade_many(BOTH, rows(3000))]
+    more = beside_the_head(cluster)
     seen: dict[str, Any] = {}
     handler = signal.getsignal(signal.SIGTERM)  # the cluster of this test has set its own
 
@@ -84,7 +90,7 @@ def graded(cluster: Cluster) -> dict[str, Any]:
     def remove() -> None:
         cluster.remove_node(more, allow_graceful=False)
 
-    seen["right"] = grade_while(6000, {100: kill, 3000: remove}) == expected
+    seen["right"] = grade_while(3000, {100: kill, 1000: remove}) == expected
     seen["losses"] = dispatched().losses
 
     async def twins() -> tuple[int, list[float]]:
@@ -108,11 +114,11 @@ def graded(cluster: Cluster) -> dict[str, Any]:
 
 def judged(cluster: Cluster) -> dict[str, Any]:
     """A judge's limits, held by two actors together; a secret that reaches them and stands nowhere else."""
-    cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
+    beside_the_head(cluster)
     with JudgeServer(latency_ms=30) as url:
         os.environ["HOUSE_KEY"] = "sk-secret-of-the-house"
         os.environ["FAIRMARK_JUDGE_CACHE"] = "off"
+        settings.cache_clear()
         Path("fairmark.toml").write_text(
             f'[providers.house]\nbase_url = "{url}/v1"\nkey_env = "HOUSE_KEY"\n'
             '[models."judge"]\nprovider = "house"\nrequests_per_minute = 1200\nconcurrency = 6\n'
@@ -122,7 +128,7 @@ def judged(cluster: Cluster) -> dict[str, Any]:
             "type": "score_model", "name": "fair", "model": "judge", "range": [0, 1],
             "input": [{"role": "user", "content": "How good is {{ sample.output_text }}?"}],
         }  # fmt: skip
-        results = fairmark.grade_many(grader, rows(200), engine="ray", actors=2)
+        results = fairmark.grade_many(grader, rows(120), engine="ray", actors=2)
         stats = json.loads(urllib.request.urlopen(f"{url}/stats").read())  # noqa: S310
         budget = fairmark.Budget(tokens=2400)
         cut = fairmark.grade_many(grader, rows(100), engine="ray", actors=2, budget=budget)
@@ -194,7 +200,7 @@ def alone(cluster: Cluster) -> dict[str, Any]:
     """What is told where a cluster cannot be used."""
     seen: dict[str, Any] = {}
     fairmark.grade_many(ROUGE, rows(5), engine="ray", actors=1)  # it works
-    dispatch.HELLO_WITHIN_S = 1.0
+    hello_within_s, dispatch.HELLO_WITHIN_S = dispatch.HELLO_WITHIN_S, 1.0
     dispatched()._timeout_s = 3
 
     def lose_all() -> None:
@@ -208,6 +214,8 @@ def alone(cluster: Cluster) -> dict[str, Any]:
         seen["lost"] = "it ended"
     except ClusterLost as error:
         seen["lost"] = str(error)
+    finally:
+        dispatch.HELLO_WITHIN_S = hello_within_s
     chosen.chosen("ray", "auto", 2, lambda *order: [])._grade = NotThere()  # type: ignore[union-attr]
     try:
         fairmark.grade_many(ROUGE, rows(5), engine="ray", actors=2)
@@ -255,19 +263,33 @@ def _raise() -> None:
     raise ModuleNotFoundError("No module named 'fairmark'")
 
 
-def main(folder: Path, act: str) -> None:
+def let_go() -> None:
+    """Of the processes that the calls of an act have begun: the cores are the next act's."""
+    for machines in chosen._machines.values():
+        eventloop.call(machines._end)
+    chosen._machines.clear()
+
+
+def played(act: str, cluster: Cluster) -> Any:
+    """What was seen, or, as a text, what was raised; the next act is played all the same."""
+    try:
+        return globals()[act](cluster)
+    except Exception:
+        return traceback.format_exc()
+    finally:
+        let_go()
+
+
+def main(folder: Path, acts: list[str]) -> None:
     os.chdir(folder)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     os.environ["RAY_ADDRESS"] = cluster.address
     asyncio.run(
         asyncio.to_thread(on_ray.connect, "auto")
     )  # while there is but one node: this process ends with the one that it is connected to
     try:
-        seen = globals()[act](cluster)
-    except BaseException:
-        traceback.print_exc()
-        raise
+        seen = {act: played(act, cluster) for act in acts}
     finally:
         ray.shutdown()
         cluster.shutdown()
@@ -275,4 +297,4 @@ def main(folder: Path, act: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -107,14 +107,14 @@ def test_a_line_without_end_is_refused_with_its_byte(tmp_path: Path, monkeypatch
 
 
 def test_lines_of_any_number_need_the_memory_of_one(tmp_path: Path) -> None:
-    """60 MB of rows: what is kept of each is where it stands."""
+    """40 MB of rows: what is kept of each is where it stands."""
     path = tmp_path / "export.jsonl"
     with path.open("w") as file:
-        for index in range(6000):
+        for index in range(4000):
             file.write(json.dumps({**ROW, "data_source_idx": index, "item": {"text": "x" * 10_000}}) + "\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = convert(path, Archive(tmp_path / "archive"))
-    assert report.made["items"] == 6000
+    assert report.made["items"] == 4000
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 30_000_000
 
 

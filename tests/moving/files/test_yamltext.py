@@ -65,11 +65,13 @@ def test_no_tag_makes_anything_but_plain_values() -> None:
         decoded("!!python/object/apply:os.system ['true']")
 
 
-def test_a_text_beyond_the_limits_is_refused_before_it_is_built() -> None:
+def test_a_text_beyond_the_limits_is_refused_before_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidData, match="At most 8,000,000 are read"):
         yamltext.decode("x.yaml", b"a" * 8_000_001)
-    with pytest.raises(InvalidData, match="more than 500,000 values"):
-        decoded("- x\n" * 1_100_000)
+    assert yamltext.MOST_VALUES == 500_000
+    monkeypatch.setattr(yamltext, "MOST_VALUES", 5_000)  # which are read a hundred times as soon
+    with pytest.raises(InvalidData, match="it holds more than 5,000 values"):
+        decoded("- x\n" * 11_000)
 
 
 def test_what_is_no_utf_8_is_told_with_its_byte() -> None:

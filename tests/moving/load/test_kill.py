@@ -1,8 +1,6 @@
 """A load that is killed, at many moments: loaded again, the store is what an undisturbed load makes."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from fairmark.moving.archive import Archive
 from fairmark.moving.load import load
 from fairmark.store import Store
 from fairmark.store.received import UNFINISHED
+from tests import command
 from tests.moving import hosted
 from tests.moving.hosted import Hosted
 from tests.moving.load.test_load import everything
@@ -61,8 +60,8 @@ def archive(folder: Path) -> Path:
 
 def loaded(folder: Path, home: Path, moment: int) -> bool:
     """Whether it came to its end."""
-    done = subprocess.run([sys.executable, "-c", LOAD, folder, home, str(moment)], capture_output=True, check=False)
-    assert done.returncode in (0, -9), done.stderr.decode()
+    done = command.python(LOAD, str(folder), str(home), str(moment), env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode in (0, -9), done.stderr
     return done.returncode == 0
 
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairmark import longjson
+from fairmark.moving.pull import pages
 from fairmark.moving.pull.pages import Unreadable, one_line, read_head, read_page
 
 
@@ -79,14 +81,19 @@ def test_the_time_of_an_object_is_whatever_it_calls_it() -> None:
     assert read_head(b'{"created_at": "yesterday"}').time == 0
 
 
-def test_a_long_page_is_read_as_a_short_one_is() -> None:
-    """In turns: it may hold all rows of many runs, and half an emoji too."""
-    rows = ",".join(f'{{"item": {{"q": "number {number} \\ud83d"}}}}' for number in range(30_000))
+def test_a_long_page_is_read_as_a_short_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In turns: it may hold all rows of many runs, and half an emoji too. Texts are long sooner here."""
+    for name in ("LONG", "PIECE", "_WINDOW"):
+        monkeypatch.setattr(longjson, name, getattr(longjson, name) // 10)
+    monkeypatch.setattr(pages, "LONG", longjson.LONG)
+    rows = ",".join(f'{{"item": {{"q": "number {number} \\ud83d"}}}}' for number in range(1_600))
     runs = [f'{{"id": "run_{number}",  "created_at": {number}, "data_source": [{rows}]}}' for number in range(2)]
-    page = read_page(f'{{"data": [{runs[0]} , {runs[1]}], "has_more": true}}'.encode())
-    assert [one.raw.decode() for one in page.objects] == runs
-    assert [(one.id, one.head.time) for one in page.objects] == [("run_0", 0), ("run_1", 1)]
-    assert page.has_more
+    assert all(len(run) > longjson.LONG for run in runs)
+    for more in (True, False):
+        page = read_page(f'{{"data": [{runs[0]} , {runs[1]}], "has_more": {json.dumps(more)}}}'.encode())
+        assert [one.raw.decode() for one in page.objects] == runs
+        assert [(one.id, one.head.time) for one in page.objects] == [("run_0", 0), ("run_1", 1)]
+        assert page.has_more is more
     for wrong in (f'{{"data": [{runs[0]}', f"[{runs[0]}]", f'{{"data": {runs[0]}}}'):
         with pytest.raises(Unreadable):
             read_page(wrong.encode())

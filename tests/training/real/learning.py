@@ -1,7 +1,9 @@
 """GRPO, RLOO and the rollout process of AsyncGRPO with one grader, a quarter of whose rows fail on purpose; prints what
 was seen as JSON: python -m tests.training.real.learning MODEL"""
 
+import itertools
 import json
+import math
 import random
 import sys
 import threading
@@ -21,16 +23,23 @@ ROWS = [{"prompt": [{"role": "user", "content": f"{number} ?"}], "n": number} fo
 
 
 def trained(config: Any, trainer: Any, model: str) -> dict[str, Any]:
-    """What the trainer logged, and the advantages of the rows that failed and of those that did not."""
+    """What the trainer logged, the advantages of the rows that failed and of those that did not, and their rewards."""
     reward = trl.reward(GRADER)
     advantages: dict[str, list[float]] = {"failed": [], "graded": []}
+    rewarded: dict[str, list[bool]] = {"failed": [], "graded": []}
 
     class Looking(trainer):  # type: ignore[misc]  # one of two classes
         def _generate_and_score_completions(self, inputs: Any) -> Any:
             made = super()._generate_and_score_completions(inputs)
             for row, advantage in zip(inputs, made["advantages"].tolist(), strict=True):
-                advantages["failed" if row["n"] % 4 == 0 else "graded"].append(advantage)
+                advantages[kind_of(row["n"])].append(advantage)
             return made
+
+        def _calculate_rewards(self, inputs: Any, *more: Any) -> Any:
+            rewards = super()._calculate_rewards(inputs, *more)
+            for row, (value,) in zip(inputs, rewards.tolist(), strict=True):
+                rewarded[kind_of(row["n"])].append(not math.isnan(value))
+            return rewards
 
     arguments = config(
         output_dir="out",
@@ -55,15 +64,23 @@ def trained(config: Any, trainer: Any, model: str) -> dict[str, Any]:
         "logged": sorted(name for name in logs[0] if name.startswith("both/")),
         "failed_share": [entry["both/failed"] for entry in logs],
         "advantages": advantages,
+        "rewarded": {kind: sorted(set(seen)) for kind, seen in rewarded.items()},
     }
 
 
+def kind_of(number: int) -> str:
+    return "failed" if number % 4 == 0 else "graded"
+
+
 class Sampler(BaseHTTPRequestHandler):
-    """Answers as vLLM does, with random tokens."""
+    """Answers as vLLM does, with random tokens, of which in every second answer one is what the grader looks for."""
+
+    turns = itertools.count()
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         ids = [random.randrange(3, len(TOKENS)) for _ in range(8)]
+        ids[0] = TOKENS.index("e" if next(self.turns) % 2 else "a")
         choice = {"token_ids": ids, "logprobs": {"token_logprobs": [-1.0] * 8}}
         body = json.dumps({"choices": [choice]}).encode()
         self.send_response(200)
@@ -107,7 +124,7 @@ def rolled_out(model: str) -> dict[str, Any]:
             sample = worker.rollout_buffer.get(timeout=120)
             number = int(sample.prompt[0]["content"].split()[0])
             facts = [sample.advantage, sample.metrics["reward"]]
-            seen["failed" if number % 4 == 0 else "graded"].append(facts)
+            seen[kind_of(number)].append(facts)
     finally:
         worker.stop()
         server.shutdown()

@@ -10,8 +10,9 @@ from playwright.sync_api import expect
 
 from tests.hosted import KEY, Hosted, Size, World, hosting
 from tests.server.client import Server
-from tests.web.browser import HOSTILE, Scheme, Width, check_page, sign_in
+from tests.web.browser import HOSTILE, Scheme, Width, check_page
 from tests.web.conftest import Keyed, Open, Start
+from tests.web.visiting import Visitor
 
 
 @pytest.fixture(scope="module")
@@ -80,23 +81,20 @@ def test_a_file_is_uploaded_and_one_that_is_nothing_is_told(server: Server, open
     expect(page.locator("#live .notice--error")).to_contain_text("nothing.bin")
 
 
-def test_what_is_wrong_is_told_on_the_page(start: Start, hosted: Hosted, open_window: Open) -> None:
-    window = open_window(with_key(start, hosted))
-    window.expect_problem("400")
-    page = window.page
-    page.goto("/imports")
-    page.get_by_label("Address").fill("https://evil.example/v1")
-    page.get_by_role("button", name="Begin").click()
-    expect(page.locator(".notice--error")).to_contain_text("OPENAI_API_KEY is not sent to")
-    expect(page.get_by_label("Address")).to_have_value("https://evil.example/v1")
+def test_what_is_wrong_is_told_on_the_page(start: Start, hosted: Hosted) -> None:
+    visitor = Visitor(with_key(start, hosted))
+    begin = visitor.go("/imports").by_role("button", "Begin").one
+    page = visitor.press(begin, {"Address": "https://evil.example/v1"})
+    assert visitor.answer.status == 400
+    assert "OPENAI_API_KEY is not sent to" in page.css(".notice--error").one.text
+    assert page.by_label("Address").one.value == "https://evil.example/v1"
 
 
-def test_another_project_is_told_that_no_key_is_for_it(keyed: Keyed, open_window: Open) -> None:
-    page = open_window(keyed).page
-    sign_in(page, keyed.other_key)
-    page.goto("/imports")
-    expect(page.get_by_text("may use no key of this server")).to_be_visible()
-    expect(page.get_by_text("OPENAI_API_KEY")).to_have_count(0)
+def test_another_project_is_told_that_no_key_is_for_it(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    page = visitor.sign_in(keyed.other_key, "/imports")
+    assert page.by_text("may use no key of this server").one.seen
+    assert page.by_text("OPENAI_API_KEY") == []
 
 
 def test_a_draft_is_accepted_on_the_page(server: Server, open_window: Open, tmp_path: Path) -> None:

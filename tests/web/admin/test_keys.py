@@ -10,6 +10,7 @@ from tests.server.test_gate import make_key
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, in_thread, sign_in
 from tests.web.conftest import Keyed, Open, Start
 from tests.web.forms import HTML, cookies_of, get, post, send
+from tests.web.visiting import Visitor
 
 KEY = re.compile("fm-[0-9a-f]{48}")
 
@@ -60,9 +61,8 @@ def test_the_first_key_closes_the_server_and_signs_its_maker_in_at_once(
     assert server.get("/v1/evals", by(key)).status == 200
     page.goto("/evals")
     expect(page).to_have_url(re.compile("/evals$"))
-    page.get_by_role("button", name="Sign out").click()
-    sign_in(page, key, "/keys")
-    expect(page.get_by_role("row").filter(has_text="My laptop")).to_contain_text("The key you are signed in with")
+    listed = Visitor(server).sign_in(key, "/keys").by_role("row")
+    assert "The key you are signed in with" in listed.containing("My laptop").one.text
 
 
 def test_the_first_key_is_of_the_project_that_looks_after_keys_whatever_a_form_says(start: Start) -> None:
@@ -87,7 +87,7 @@ def test_once_there_is_a_key_the_open_door_is_shut_for_keys_without_delay(start:
 def test_keys_are_listed_created_and_shown_once(keyed: Keyed, open_window: Open, scheme: Scheme, width: Width) -> None:
     window = open_window(keyed, scheme, width)
     page = window.page
-    sign_in(page, keyed.key, "/keys")
+    sign_in(page, keyed, keyed.key, "/keys")
     name = f"Nightly CI {width} {scheme}"
     key = create(page, name, "research")
     check_page(window, "keys-made")
@@ -108,7 +108,7 @@ def test_keys_are_listed_created_and_shown_once(keyed: Keyed, open_window: Open,
 def test_a_new_key_is_copied_whole(keyed: Keyed, open_window: Open) -> None:
     page = open_window(keyed).page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    sign_in(page, keyed.key, "/keys")
+    sign_in(page, keyed, keyed.key, "/keys")
     key = create(page, "to copy")
     page.get_by_role("button", name="Copy the key").click()
     expect(page.get_by_role("status")).to_contain_text("Copied.")
@@ -118,9 +118,8 @@ def test_a_new_key_is_copied_whole(keyed: Keyed, open_window: Open) -> None:
 def test_a_key_is_revoked_after_a_question_and_stays_in_the_list(keyed: Keyed, open_window: Open) -> None:
     window = open_window(keyed)
     page = window.page
-    sign_in(page, keyed.key, "/keys")
+    sign_in(page, keyed, keyed.key, "/keys")
     key = create(page, "Lost phone", "research")
-    page.goto("/keys")
     page.get_by_role("button", name="Revoke Lost phone").click()
     dialog = page.get_by_role("dialog", name="Revoke this key?")
     expect(dialog).to_contain_text("Lost phone")
@@ -136,29 +135,28 @@ def test_a_key_is_revoked_after_a_question_and_stays_in_the_list(keyed: Keyed, o
     assert keyed.get("/v1/evals", by(key)).status == 401
 
 
-def test_revoking_ones_own_and_last_key_is_warned_of_and_signs_out(start: Start, open_window: Open) -> None:
+def test_revoking_ones_own_and_last_key_is_warned_of_and_signs_out(start: Start) -> None:
     server = start()
     key = in_thread(make_key, server.home)
     wait_for(lambda: get(server, "/evals").status == 303)
-    page = open_window(server).page
-    sign_in(page, key, "/keys")
-    page.get_by_role("button", name="Revoke test").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("last key that looks after keys")
-    dialog.get_by_role("button", name="Revoke key").click()
-    expect(page).to_have_url(re.compile("/sign-in$"))
-    expect(page.get_by_role("status")).to_contain_text("Your key is revoked.")
+    visitor = Visitor(server)
+    page = visitor.sign_in(key, "/keys")
+    dialog = page.css(f'dialog[id="{page.by_role("button", "Revoke test").one.attributes["data-open"]}"]').one
+    assert "last key that looks after keys" in dialog.text
+    page = visitor.press(dialog.by_text("Revoke key").one)
+    assert visitor.path == "/sign-in"
+    assert "Your key is revoked." in page.by_role("status").one.text
     assert get(server, "/evals").status == 303  # revoking the last key does not open the server again
 
 
-def test_who_looks_after_no_keys_gets_a_page_that_says_so(keyed: Keyed, open_window: Open) -> None:
-    window = open_window(keyed)
-    window.expect_problem("403")
-    sign_in(window.page, keyed.other_key)
-    window.page.goto("/keys")
-    expect(window.page.get_by_role("heading", name="This is not allowed")).to_be_visible()
-    expect(window.page.get_by_text("Yours is of the project other")).to_be_visible()
-    expect(window.page.get_by_role("link", name="Keys")).to_have_count(0)
+def test_who_looks_after_no_keys_gets_a_page_that_says_so(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    visitor.sign_in(keyed.other_key)
+    page = visitor.go("/keys")
+    assert visitor.answer.status == 403
+    assert page.by_role("heading", "This is not allowed").one.seen
+    assert page.by_text("Yours is of the project other").one.seen
+    assert page.by_role("link", "Keys") == []
 
 
 @pytest.mark.parametrize("path", ["/keys", "/keys/key_0123456789abcdef/revoke"])
@@ -181,24 +179,23 @@ def test_forged_forms_are_refused(server: Server, path: str) -> None:
     assert b"This server is open" in get(server, "/keys").body
 
 
-def test_hostile_names_stay_text_and_wrong_projects_are_told_beside_their_field(
-    keyed: Keyed, open_window: Open
-) -> None:
-    window = open_window(keyed)
-    window.expect_problem("400")
-    page = window.page
-    sign_in(page, keyed.key, "/keys")
+def test_a_hostile_name_stays_text(keyed: Keyed, open_window: Open) -> None:
+    page = open_window(keyed).page
+    sign_in(page, keyed, keyed.key, "/keys")
     create(page, HOSTILE)
     expect(page.get_by_role("row").filter(has_text="{{7*7}}")).to_contain_text(HOSTILE)
-    page.get_by_label("Name").fill("kept")
-    page.get_by_label("Project").fill("no spaces please")
-    page.get_by_role("button", name="Create key").click()
-    expect(page.get_by_text("It takes 1 to 64 letters, digits")).to_be_visible()
-    expect(page.get_by_label("Name")).to_have_value("kept")
-    page.get_by_label("Name").fill("   ")
-    page.get_by_label("Project").fill("default")
-    page.get_by_role("button", name="Create key").click()
-    expect(page.get_by_text("Give the key a name")).to_be_visible()
+
+
+def test_what_is_wrong_with_a_new_key_is_told_beside_its_field(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    create = visitor.sign_in(keyed.key, "/keys").by_role("button", "Create key").one
+    page = visitor.press(create, {"Name": "kept", "Project": "no spaces please"})
+    assert visitor.answer.status == 400
+    assert page.by_text("It takes 1 to 64 letters, digits").one.seen
+    assert page.by_label("Name").one.value == "kept"
+    page = visitor.press(page.by_role("button", "Create key").one, {"Name": "   ", "Project": "default"})
+    assert visitor.answer.status == 400
+    assert page.by_text("Give the key a name").one.seen
 
 
 def test_a_key_that_is_not_there_cannot_be_revoked(keyed: Keyed) -> None:

@@ -14,6 +14,7 @@ from tests.server.client import Server
 from tests.web.browser import Scheme, Width, check_page, in_thread, new_eval, new_run
 from tests.web.conftest import Open, Start
 from tests.web.forms import HTML, cookies_of, get, post, send
+from tests.web.reading import read
 
 SECRET = "sk-very-secret-indeed"  # noqa: S105  # of no service
 YES = '{"steps":[],"result":"yes"}'
@@ -35,16 +36,25 @@ provider = "house"
 """
 
 
-@pytest.fixture
-def judge() -> Iterator[FaultServer]:
+@pytest.fixture(scope="module")
+def house() -> Iterator[FaultServer]:
     with FaultServer() as made:
-        made.always(Answer(YES))
         yield made
 
 
 @pytest.fixture
-def configured(start: Start, tmp_path: Path, judge: FaultServer) -> Server:
-    (tmp_path / "fairmark.toml").write_text(TOML.format(url=judge.url))
+def judge(house: FaultServer) -> FaultServer:
+    """It says yes, and has not been asked yet."""
+    house.forget()
+    house.requests.clear()
+    house.always(Answer(YES))
+    return house
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory, house: FaultServer) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("configured")
+    (folder / "fairmark.toml").write_text(TOML.format(url=house.url))
     env = {
         "HOUSE_KEY": SECRET,
         "TEAM": "team-secret",
@@ -52,7 +62,10 @@ def configured(start: Start, tmp_path: Path, judge: FaultServer) -> Server:
         "FAIRMARK_JUDGE_RETRIES": "0",
         "FAIRMARK_JUDGE_TIMEOUT_S": "2",
     }
-    return start(env=env)
+    started = Server(folder / "home", env)
+    yield started
+    started.stop()
+    assert "Traceback" not in started.stderr.read_text()
 
 
 def row(page: Page, name: str) -> Locator:
@@ -72,9 +85,17 @@ def test_without_a_model_the_page_tells_how_to_configure_one(
     check_page(window, "models-empty")
 
 
-def test_names_servers_and_spending_are_shown_and_no_secret(
-    configured: Server, open_window: Open, scheme: Scheme, width: Width
-) -> None:
+def test_what_is_copied_is_what_is_shown(start: Start) -> None:
+    for place in (found := read(start(), "/models").css(".copyable")):
+        assert place.css("[data-copy]").one.attributes["data-copy"] == "".join(place.css("pre").one.strings())
+    assert len(found) == 2
+    assert found[1].css("[data-copy]").one.attributes["data-copy"].startswith('[providers.house]\nbase_url = "http')
+
+
+@pytest.fixture(scope="module")
+def spent(configured: Server, house: FaultServer) -> None:
+    house.forget()
+    house.always(Answer(YES))
     judged: list[dict[str, Any]] = [
         {
             "type": "label_model",
@@ -89,6 +110,12 @@ def test_names_servers_and_spending_are_shown_and_no_secret(
     rows = [{"item": {}, "sample": {"output_text": city}} for city in ("Paris", "Rome", "Oslo", "Lima", "Kyiv")]
     new_run(configured, new_eval(configured, "alone", testing_criteria=judged[:1]), rows[:3])
     new_run(configured, new_eval(configured, "both", testing_criteria=judged), rows[3:])
+
+
+@pytest.mark.usefixtures("spent")
+def test_names_servers_and_spending_are_shown_and_no_secret(
+    configured: Server, open_window: Open, scheme: Scheme, width: Width
+) -> None:
     window = open_window(configured, scheme, width)
     page = window.page
     page.goto("/models")
@@ -101,13 +128,13 @@ def test_names_servers_and_spending_are_shown_and_no_secret(
     expect(row(page, "lost")).to_contain_text('unknown model "nobody/knows"')
     servers = page.get_by_role("region", name="Servers of models")
     expect(servers.get_by_role("row").filter(has_text="house/…")).to_contain_text("set")
-    spent = page.get_by_role("region", name="Usage of each model")
-    large = spent.get_by_role("row").filter(has_text="large-2026-02")
+    usage = page.get_by_role("region", name="Usage of each model")
+    large = usage.get_by_role("row").filter(has_text="large-2026-02")
     # Five questions of 100 and 20 tokens, at $2.50 and $10 a million; two in a run that asked another, free model too.
     expect(large).to_contain_text("500")
     expect(large).to_contain_text("$0.0023")
     expect(large).not_to_contain_text("and its part of")
-    expect(spent.get_by_role("row").filter(has_text="llama-3")).not_to_contain_text("$")
+    expect(usage.get_by_role("row").filter(has_text="llama-3")).not_to_contain_text("$")
     body = page.content()
     assert SECRET not in body
     assert "team-secret" not in body
@@ -181,14 +208,15 @@ def test_whoever_waits_for_a_test_waits_no_longer_than_its_deadline(
     assert (tried.result, tried.problem) == (None, "any did not answer within 0.2 s.")
 
 
-def test_a_wrong_file_is_told_on_the_page(start: Start, tmp_path: Path, open_window: Open) -> None:
+def test_a_wrong_file_is_told_on_the_page(start: Start, tmp_path: Path) -> None:
     server = start()
     (tmp_path / "fairmark.toml").write_text('[models.judge]\nprovider = "house"\n')
-    page = open_window(server).page
-    page.goto("/models")
-    expect(page.get_by_role("alert")).to_contain_text('models."judge".provider: unknown provider "house"')
+    alert = read(server, "/models").by_role("alert").one
+    assert alert.seen
+    assert 'models."judge".provider: unknown provider "house"' in alert.text
 
 
+@pytest.mark.usefixtures("judge")
 def test_without_script_the_result_stands_on_the_whole_page(configured: Server) -> None:
     shown = get(configured, "/models")
     answer = post(configured, "/models/test", {"name": "careful"}, shown)

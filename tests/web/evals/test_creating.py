@@ -1,5 +1,6 @@
 """A new eval in the browser, from nothing."""
 
+import json
 import re
 
 from playwright.sync_api import Locator, Page, expect
@@ -7,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.server.client import EXACT, Server
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, write_graders
 from tests.web.conftest import Open, Start
+from tests.web.visiting import Visitor
 
 
 def drafts(page: Page) -> Locator:
@@ -42,28 +44,32 @@ def test_an_eval_is_made_of_registered_graders_and_pasted_json(
     assert made["data_source_config"]["schema"]["properties"]["item"] == {"type": "object"}
 
 
-def test_what_is_wrong_with_the_json_is_told_below_it_and_the_text_stays(server: Server, open_window: Open) -> None:
+def test_what_is_no_criterion_is_told_below_the_json_and_the_text_stays(server: Server) -> None:
+    visitor = Visitor(server)
+    page = visitor.follow(visitor.go("/evals").by_role("link", "New eval").one)
+    for text, told in (("", "An eval needs a criterion"), ("{not json", "This is not JSON: ")):
+        fields = {"Name optional": HOSTILE, "Graders as JSON": text}
+        page = visitor.press(page.by_role("button", "Create the eval").one, fields)
+        assert visitor.answer.status == 400
+        error = page.css("[id=field-graders-error]").one
+        assert error.seen
+        assert told in error.text
+        assert page.by_label("Graders as JSON").one.value == text
+        assert page.by_label("Name optional").one.value == HOSTILE
+
+
+def test_what_is_wrong_with_a_grader_is_told_at_its_field_and_the_text_stays(server: Server, open_window: Open) -> None:
     window = open_window(server)
-    window.expect_problem("400")
     page = window.page
-    page.goto("/evals")
-    page.get_by_role("link", name="New eval").click()
+    page.goto("/evals/new")
     page.locator("#field-name").fill(HOSTILE)
     create = page.get_by_role("button", name="Create the eval")
-    create.click()
-    error = page.locator("#field-graders-error")
-    expect(error).to_contain_text("An eval needs a criterion")
-    write_graders(page, "{not json")
-    create.click()
-    expect(error).to_contain_text("This is not JSON: ")
-    expect(page.locator("[data-as-json] .cm-content")).to_contain_text("{not json")
     write_graders(page, '{"type": "string_check", "name": "x", "input": "a", "reference": "b", "operation": "equals"}')
     expect(drafts(page)).to_have_count(1)
     create.click()
     expect(drafts(page)).to_contain_text("eq, ne, like, ilike")  # at its field, without a way to the server and back
-    write_graders(
-        page,
-        '[{"type": "string_check", "name": "x", "input": "a", "reference": "b", "operation": "eq"}, {"type": "x"}]',
+    page.locator("[data-as-json] .cm-content").fill(
+        '[{"type": "string_check", "name": "x", "input": "a", "reference": "b", "operation": "eq"}, {"type": "x"}]'
     )
     expect(drafts(page)).to_have_count(2)
     create.click()
@@ -73,19 +79,28 @@ def test_what_is_wrong_with_the_json_is_told_below_it_and_the_text_stays(server:
     check_page(window, "new-eval-wrong")
 
 
-def test_an_item_schema_is_taken_and_checked(server: Server, open_window: Open) -> None:
-    window = open_window(server)
-    window.expect_problem("400")
-    page = window.page
+def test_an_item_schema_is_taken_and_checked(server: Server) -> None:
+    visitor = Visitor(server)
+    page = visitor.go("/evals/new")
+    fields = {"Graders as JSON": json.dumps(EXACT), "JSON schema of an item": "[1]"}
+    page = visitor.press(page.by_role("button", "Create the eval").one, fields)
+    assert visitor.answer.status == 400
+    error = page.css("[id=field-schema-error]").one
+    assert error.seen  # what is folded is opened for it
+    assert "It takes a JSON schema, which is an object." in error.text
+    fields["JSON schema of an item"] = '{"type": "object", "required": ["answer"]}'
+    visitor.press(page.by_role("button", "Create the eval").one, fields)
+    made = server.get("/v1/evals/" + visitor.path.rpartition("/")[2]).json()
+    assert made["data_source_config"]["schema"]["properties"]["item"]["required"] == ["answer"]
+
+
+def test_the_editor_of_the_item_schema_is_sent_with_the_form(server: Server, page: Page) -> None:
     page.goto("/evals/new")
     page.get_by_role("button", name="Exact match").click()
     expect(drafts(page)).to_have_count(1)
     page.get_by_text("What the items look like").click()
     # The editor, not the text that stands in its place until the page's script runs: that one is hidden then.
     schema = page.locator("details").filter(has_text="What the items look like").locator(".cm-content")
-    schema.fill("[1]")
-    page.get_by_role("button", name="Create the eval").click()
-    expect(page.locator("#field-schema-error")).to_contain_text("It takes a JSON schema, which is an object.")
     schema.fill('{"type": "object", "required": ["answer"]}')
     page.get_by_role("button", name="Create the eval").click()
     page.wait_for_url(re.compile("/evals/eval_[0-9a-f]+$"))
@@ -93,29 +108,28 @@ def test_an_item_schema_is_taken_and_checked(server: Server, open_window: Open) 
     assert made["data_source_config"]["schema"]["properties"]["item"]["required"] == ["answer"]
 
 
-def test_a_grader_that_was_deleted_meanwhile_is_told_at_the_list(server: Server, open_window: Open) -> None:
-    window = open_window(server)
-    window.expect_problem("400")
+def test_a_grader_that_was_deleted_meanwhile_is_told_at_the_list(server: Server) -> None:
+    visitor = Visitor(server)
     for key in ("short-lived", "stays"):
         assert server.post("/v1/graders", {"key": key, "grader": EXACT}).status == 201
-    window.page.goto("/evals/new?grader=short-lived")
-    expect(window.page.get_by_role("checkbox", name=re.compile("short-lived"))).to_be_checked()
+    page = visitor.go("/evals/new?grader=short-lived")
+    assert "checked" in page.by_role("checkbox", "short-lived").one.attributes
     assert server.request("DELETE", "/v1/graders/short-lived").status == 200
-    window.page.get_by_role("button", name="Create the eval").click()
-    expect(window.page.get_by_role("alert")).to_have_text('there is no registered grader "short-lived".')
+    page = visitor.press(page.by_role("button", "Create the eval").one)
+    assert visitor.answer.status == 400
+    assert page.by_role("alert").one.text == 'there is no registered grader "short-lived".'
 
 
-def test_a_judge_that_is_gone_is_told_with_what_comes_instead(server: Server, open_window: Open) -> None:
-    page = open_window(server).page
-    page.goto("/evals/new")
-    write_graders(
-        page,
+def test_a_judge_that_is_gone_is_told_with_what_comes_instead(server: Server) -> None:
+    visitor = Visitor(server)
+    grader = (
         '{"type": "score_model", "name": "tone", "model": "o3-mini", "range": [0, 1], '
-        '"input": [{"role": "user", "content": "Good?"}]}',
+        '"input": [{"role": "user", "content": "Good?"}]}'
     )
-    page.get_by_role("button", name="Create the eval").click()
-    page.wait_for_url(re.compile("/evals/eval_[0-9a-f]+$"))
-    expect(page.get_by_role("status")).to_contain_text("OpenAI ended it on 2026-10-23 and names gpt-5.6-sol")
+    create = visitor.go("/evals/new").by_role("button", "Create the eval").one
+    page = visitor.press(create, {"Graders as JSON": grader})
+    assert re.fullmatch("/evals/eval_[0-9a-f]+", visitor.path)
+    assert "OpenAI ended it on 2026-10-23 and names gpt-5.6-sol" in page.by_role("status").one.text
 
 
 CURL = """curl https://api.openai.com/v1/evals \\

@@ -1,16 +1,17 @@
 """The page of one eval: criteria, runs over time, name and metadata, and the same eval elsewhere."""
 
-import json
 import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.server.client import EXACT, Server
-from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run, rows, screenshot
-from tests.web.conftest import Keyed, Open, Start
+from tests.server.client import EXACT, Server, wait_for
+from tests.web.browser import HOSTILE, Scheme, Width, check_look, check_page, new_eval, new_run, rows, screenshot
+from tests.web.conftest import Keyed, Open, Start, in_both_looks
 from tests.web.forms import HTML, get, post
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 SIMILAR = {
     "type": "text_similarity",
@@ -31,6 +32,7 @@ JUDGE = {
 }
 
 
+@in_both_looks  # the chart is drawn for the width
 def test_an_eval_is_shown_with_its_criteria_its_runs_and_how_they_went(
     start: Start, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -56,7 +58,7 @@ def test_an_eval_is_shown_with_its_criteria_its_runs_and_how_they_went(
     expect(newest).to_contain_text("85.0%")
     expect(newest).to_contain_text("4 errors")
     expect(newest.get_by_role("link", name="prompt v5")).to_have_attribute("href", re.compile(f"/evals/{made}/runs/"))
-    check_page(window, "eval")
+    check_look(window, "eval")
 
 
 def test_the_chart_tells_a_runs_name_and_rates_where_the_mouse_is_and_opens_the_run(server: Server, page: Page) -> None:
@@ -83,29 +85,38 @@ def test_the_chart_tells_a_runs_name_and_rates_where_the_mouse_is_and_opens_the_
     page.wait_for_url(f"**/evals/{made}/runs/{run}")
 
 
-def test_criteria_are_told_in_words_with_their_threshold_and_their_json(server: Server, page: Page) -> None:
+def test_criteria_are_told_in_words_with_their_threshold_and_their_json(server: Server) -> None:
     assert server.post("/v1/graders", {"key": "exact-match", "grader": EXACT}).status == 201
     reference = {"type": "registered", "key": "exact-match", "name": "strict"}
     made = new_eval(server, "In words", testing_criteria=[EXACT, SIMILAR, CODE, JUDGE, reference])
-    page.goto(f"/evals/{made}")
-    cards = page.get_by_role("region", name="5 criteria").get_by_role("article")
-    expect(cards.nth(0)).to_contain_text("{{sample.output_text}} is exactly {{item.answer}}.")
-    expect(cards.nth(0)).not_to_contain_text("Passes from")
-    expect(cards.nth(1)).to_contain_text("is like {{ item.answer }} by fuzzy_match.")
-    expect(cards.nth(1)).to_contain_text("Passes from a reward of 0.8.")
-    expect(cards.nth(2)).to_contain_text("A Python function grades an answer in the sandbox, 2 lines long.")
-    expect(cards.nth(3)).to_contain_text("The judge a-judge answers kind and not rude.")
-    expect(cards.nth(4).get_by_role("link", name="Registered as exact-match")).to_have_attribute(
-        "href", "/graders/exact-match"
-    )
-    expect(cards.nth(4)).to_contain_text("is exactly")
-    shown = cards.nth(1).get_by_role("region", name="JSON of similar")
-    expect(shown).to_be_hidden()
-    cards.nth(1).get_by_text("JSON", exact=True).click()
-    expect(shown).to_contain_text('"evaluation_metric": "fuzzy_match"')
+    cards = read(server, f"/evals/{made}").by_role("region", "5 criteria").one.by_role("article")
+    assert "{{sample.output_text}} is exactly {{item.answer}}." in cards[0].text
+    assert "Passes from" not in cards[0].text
+    assert "is like {{ item.answer }} by fuzzy_match." in cards[1].text
+    assert "Passes from a reward of 0.8." in cards[1].text
+    assert "A Python function grades an answer in the sandbox, 2 lines long." in cards[2].text
+    assert "The judge a-judge answers kind and not rude." in cards[3].text
+    registered = cards[4].by_role("link", "Registered as exact-match").one
+    assert registered.attributes["href"] == "/graders/exact-match"
+    assert "is exactly" in cards[4].text
+    folded = cards[1].by_label("JSON of similar").one
+    assert not folded.seen
+    assert cards[1].by_text("JSON", exact=True).one.tag == "summary"
+    assert '"evaluation_metric": "fuzzy_match"' in folded.text
     assert server.request("DELETE", "/v1/graders/exact-match").status == 200
-    page.reload()
-    expect(cards.nth(4)).to_contain_text("It cannot grade")
+    cards = read(server, f"/evals/{made}").by_role("region", "5 criteria").one.by_role("article")
+    assert "It cannot grade" in cards[4].text
+
+
+def test_a_rate_that_nobody_may_believe_has_its_warnings_beside_it(server: Server) -> None:
+    made = new_eval(server, "No answers")
+    new_run(server, made, [{"item": {"answer": "Paris"}}] * 3, "without samples")
+    new_run(server, made, rows(1), "with samples")
+    table = read(server, f"/evals/{made}").by_role("table", "Runs, the newest first").one
+    believed, doubted = (row.text for row in table.by_role("row")[1:])
+    assert " 0% " in doubted
+    assert "3 warnings" in doubted
+    assert "warning" not in believed
 
 
 def test_an_eval_without_runs_says_what_to_do(server: Server, open_window: Open) -> None:
@@ -114,8 +125,8 @@ def test_an_eval_without_runs_says_what_to_do(server: Server, open_window: Open)
     window.page.goto(f"/evals/{made}")
     expect(window.page.get_by_role("heading", name=made)).to_be_visible()
     check_page(window, "eval-without-runs")
-    window.page.get_by_role("link", name="Start the first run").click()
-    window.page.wait_for_url(f"**/evals/{made}/new-run")
+    first = window.page.get_by_role("link", name="Start the first run")
+    expect(first).to_have_attribute("href", f"/evals/{made}/new-run")
 
 
 def test_runs_are_chosen_and_compared_the_oldest_one_first(server: Server, page: Page) -> None:
@@ -149,8 +160,7 @@ def test_name_and_metadata_are_changed_and_held_to_the_apis_limits(server: Serve
     window = open_window(server)
     page = window.page
     made = new_eval(server, "Before", metadata={"team": "geo"})
-    page.goto(f"/evals/{made}")
-    page.get_by_role("link", name="Edit").click()
+    page.goto(read(server, f"/evals/{made}").by_role("link", "Edit").one.attributes["href"])
     page.get_by_label("Name").fill(HOSTILE)
     page.get_by_role("button", name="Add a pair").click()
     keys, values = page.get_by_label("Key"), page.get_by_label("Value")
@@ -225,7 +235,7 @@ def test_a_run_is_deleted_after_a_question_and_so_is_the_eval(server: Server, op
     assert server.get(f"/v1/evals/{made}").status == 404
 
 
-def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server, page: Page) -> None:
+def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server) -> None:
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"answer": {"type": "string"}, "again": {"$ref": "#/properties/answer"}, "deep": {"$ref": "#"}},
@@ -236,11 +246,10 @@ def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server, page: P
     made = new_eval(
         server, "A/B: “test” ../../x", testing_criteria=[EXACT, CODE], data_source_config=config, metadata={"k": "v"}
     )
-    page.goto(f"/evals/{made}")
-    with page.expect_download() as caught:
-        page.get_by_role("link", name="Download JSON").click()
-    assert caught.value.suggested_filename == "a-b-test-x.json"
-    sent = json.loads(caught.value.path().read_text())
+    page = read(server, f"/evals/{made}")
+    downloaded = get(server, page.by_role("link", "Download JSON").one.attributes["href"])
+    assert downloaded.headers["content-disposition"] == 'attachment; filename="a-b-test-x.json"'
+    sent = downloaded.json()
     assert sent["data_source_config"] == config
     created = server.post("/v1/evals", sent).json()
     original = server.get(f"/v1/evals/{made}").json()
@@ -251,23 +260,24 @@ def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server, page: P
         for shown in (created, original)
     ]
     assert without_ids[0] == without_ids[1]
-    expect(page.get_by_text("--data @a-b-test-x.json")).to_be_visible()
+    assert page.by_text("--data @a-b-test-x.json").one.seen
 
 
-def test_many_runs_have_pages_and_the_chart_shows_more_than_the_page(start: Start, open_window: Open) -> None:
-    server = start()
+def test_many_runs_have_pages_and_the_chart_shows_more_than_the_page(server: Server) -> None:
     made = new_eval(server, "Many runs")
+    source = {"type": "jsonl", "source": {"type": "file_content", "content": rows(1)}}
     for number in range(1, 25):
-        new_run(server, made, rows(1), f"run number {number:02}")
-    page = open_window(server).page
-    page.goto(f"/evals/{made}")
-    expect(page.get_by_text("1 to 20 of 24 runs")).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("Pass rate of 24 runs"))).to_be_visible()
-    page.get_by_role("link", name="Next").click()
-    expect(page.get_by_text("21 to 24 of 24 runs")).to_be_visible()
-    expect(page.get_by_role("link", name="run number 01")).to_be_visible()
-    page.goto(f"/evals/{made}?page=7")
-    expect(page.get_by_text("This page is behind the last one")).to_be_visible()
+        body = {"name": f"run number {number:02}", "data_source": source}
+        assert server.post(f"/v1/evals/{made}/runs", body).status == 201
+    wait_for(lambda: len(server.get(f"/v1/evals/{made}/runs?status=completed&limit=100").json()["data"]) == 24)
+    visitor = Visitor(server)
+    page = visitor.go(f"/evals/{made}")
+    assert page.by_text("1 to 20 of 24 runs").one.seen
+    assert page.by_role("img", re.compile("Pass rate of 24 runs")).one.seen
+    page = visitor.follow(page.by_role("link", "Next").one)
+    assert page.by_text("21 to 24 of 24 runs").one.seen
+    assert page.by_role("link", "run number 01", exact=True).one.seen
+    assert visitor.go(f"/evals/{made}?page=7").by_text("This page is behind the last one").one.seen
 
 
 def test_evals_of_another_project_are_not_there(keyed: Keyed) -> None:

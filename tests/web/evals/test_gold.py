@@ -14,6 +14,8 @@ from tests.server.client import Server
 from tests.server.test_checks import JUDGE, LONG, new_eval, new_step
 from tests.web.browser import HOSTILE, check_page
 from tests.web.conftest import Open
+from tests.web.forms import get
+from tests.web.reading import read
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +45,7 @@ def test_a_hacked_reward_is_shown_against_a_gold_grader(server: Server, open_win
     server.post("/v1/graders", {"key": "gold", "name": "Gold", "grader": JUDGE})
     window = open_window(server)
     page = window.page
-    page.goto(f"/evals/{eval_id}")
-    page.get_by_role("link", name="Reward against gold").click()
+    page.goto(read(server, f"/evals/{eval_id}").by_role("link", "Reward against gold").one.attributes["href"])
     expect(page.get_by_role("heading", name="A new report")).to_be_visible()
     check_page(window, "gold-empty")
     page.get_by_label("Gold", exact=True).select_option("grader")
@@ -58,12 +59,13 @@ def test_a_hacked_reward_is_shown_against_a_gold_grader(server: Server, open_win
     expect(page.get_by_text(re.compile("The reward rose while the gold fell"))).to_be_visible()
     expect(page.get_by_role("table", name="Answers with the largest gaps").get_by_role("row")).to_have_count(11)
     check_page(window, "gold-report")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download the report").click()
-    assert "Has the reward been hacked?" in Path(download.value.path()).read_text()
-    page.goto(f"/evals/{eval_id}/gold")
-    expect(page.get_by_role("table", name="Reports, the newest first")).to_contain_text("hacked")
-    page.get_by_role("table", name="Reports, the newest first").get_by_role("link").click()
+    report = page.get_by_role("link", name="Download the report").get_attribute("href")
+    downloaded = get(server, report or "")
+    assert downloaded.headers["content-disposition"].startswith("attachment")
+    assert "Has the reward been hacked?" in downloaded.body.decode()
+    listed = read(server, f"/evals/{eval_id}/gold").by_role("table", "Reports, the newest first").one
+    assert "hacked" in listed.text
+    assert page.url == server.url + listed.by_role("link").one.attributes["href"]
     page.get_by_role("button", name="Delete", exact=True).first.click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("The report is deleted.")).to_be_visible()

@@ -9,6 +9,7 @@ from tests.evals.house import open_house
 from tests.server.client import EXACT, Server, wait_for
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run, rows
 from tests.web.conftest import Open, Start
+from tests.web.visiting import Visitor
 
 
 def test_the_first_start_says_what_this_is_and_offers_the_demo(
@@ -21,22 +22,29 @@ def test_the_first_start_says_what_this_is_and_offers_the_demo(
     check_page(window, "welcome")
 
 
-def test_the_demo_is_graded_by_three_real_graders_and_opens_its_run(start: Start, open_window: Open) -> None:
+def test_the_demo_is_graded_by_three_real_graders_and_opens_its_run(start: Start) -> None:
     server = start()
-    page = open_window(server).page
-    page.goto("/evals")
-    page.get_by_role("button", name="Open the demo eval").click()
-    page.wait_for_url(re.compile("/evals/eval_[0-9a-f]+/runs/evalrun_[0-9a-f]+$"))
-    eval_id, run_id = page.url.split("/")[-3::2]
+    visitor = Visitor(server)
+    visitor.press(visitor.go("/evals").by_role("button", "Open the demo eval").one)
+    assert re.fullmatch("/evals/eval_[0-9a-f]+/runs/evalrun_[0-9a-f]+", visitor.path)
+    eval_id, run_id = visitor.path.split("/")[-3::2]
     path = f"/v1/evals/{eval_id}/runs"
     wait_for(lambda: [run["status"] for run in server.get(path).json()["data"]] == ["completed", "completed"])
     run = server.get(f"{path}/{run_id}").json()
     assert run["result_counts"] == {"total": 24, "passed": 12, "failed": 12, "errored": 0, "skipped": 0}
     by_kind = {each["testing_criteria"].split("-")[0]: each for each in run["per_testing_criteria_results"]}
     assert {name: each["passed"] for name, each in by_kind.items()} == {"exact": 12, "similar": 18, "lenient": 18}
-    page.goto("/evals")
-    row = page.get_by_role("row", name=re.compile("Capitals"))
-    expect(row).to_contain_text("79.2%")
+    assert "79.2%" in visitor.go("/evals").by_role("row", "Capitals").one.text
+
+
+def test_a_rate_that_nobody_may_believe_has_its_warnings_beside_it(start: Start) -> None:
+    server = start()
+    for name, given in (("Without samples", [{"item": {"answer": "Paris"}}] * 3), ("With samples", rows(1))):
+        new_run(server, new_eval(server, name), given)
+    believed, doubted = (row.text for row in Visitor(server).go("/evals").by_role("row")[1:])
+    assert "0%" in doubted
+    assert "3 warnings" in doubted
+    assert "warning" not in believed
 
 
 def test_an_eval_is_listed_with_its_criteria_runs_and_last_pass_rate(
@@ -72,12 +80,13 @@ def test_search_finds_names_while_typing_and_keeps_its_address(server: Server, p
     expect(page.get_by_role("link", name="Äpfel und Birnen")).to_be_visible()
     expect(page.get_by_role("link", name="Plums")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"/evals\?q=%C3%A4PFEL$"))
-    page.reload()
-    expect(box).to_have_value("äPFEL")
-    expect(page.get_by_role("link", name="Plums")).to_have_count(0)
-    box.fill("%")
-    expect(page.get_by_role("link", name="100% sure_thing")).to_be_visible()
-    expect(page.get_by_role("link", name="Plums")).to_have_count(0)
+    visitor = Visitor(server)
+    shown = visitor.go(page.url.removeprefix(server.url))
+    assert shown.by_role("searchbox").one.value == "äPFEL"
+    assert shown.by_role("link", "Plums") == []
+    shown = visitor.go("/evals?q=%25")
+    assert shown.by_role("link", "100% sure_thing").one.seen
+    assert shown.by_role("link", "Plums") == []
     box.fill("no such name")
     expect(page.get_by_text("No eval is called that")).to_be_visible()
     page.get_by_role("link", name="Show all evals").click()
@@ -92,22 +101,21 @@ def test_a_hostile_name_is_shown_and_never_run(server: Server, page: Page) -> No
     expect(page.get_by_text("No eval is called that")).to_be_visible()
 
 
-def test_a_long_list_has_pages(start: Start, open_window: Open) -> None:
+def test_a_long_list_has_pages(start: Start) -> None:
     server = start()
     for number in range(30):
         new_eval(server, f"eval number {number:02}")
-    page = open_window(server).page
-    page.goto("/evals")
-    expect(page.get_by_text("1 to 25 of 30 evals")).to_be_visible()
-    expect(page.get_by_role("link", name="eval number 29")).to_be_visible()  # the newest first
-    page.get_by_role("link", name="Next").click()
-    expect(page.get_by_text("26 to 30 of 30 evals")).to_be_visible()
-    expect(page.get_by_role("link", name="eval number 00")).to_be_visible()
-    expect(page.get_by_role("link", name="Next")).to_have_count(0)
-    page.get_by_role("link", name="Previous").click()
-    expect(page).to_have_url(re.compile("/evals$"))
-    page.goto("/evals?page=99")
-    expect(page.get_by_text("This page is behind the last one")).to_be_visible()
+    visitor = Visitor(server)
+    page = visitor.go("/evals")
+    assert page.by_text("1 to 25 of 30 evals").one.seen
+    assert page.by_role("link", "eval number 29").one.seen  # the newest first
+    page = visitor.follow(page.by_role("link", "Next").one)
+    assert page.by_text("26 to 30 of 30 evals").one.seen
+    assert page.by_role("link", "eval number 00").one.seen
+    assert page.by_role("link", "Next") == []
+    visitor.follow(page.by_role("link", "Previous").one)
+    assert visitor.path == "/evals"
+    assert visitor.go("/evals?page=99").by_text("This page is behind the last one").one.seen
 
 
 def test_a_run_that_goes_on_is_followed_without_a_reload_and_focus_stays(

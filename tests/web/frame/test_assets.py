@@ -93,45 +93,48 @@ def test_the_version_changes_with_any_file() -> None:
         assets.url("nothing.css")
 
 
-EDIT = """async ({url, language, text}) => {
-    const label = Object.assign(document.createElement("label"), {htmlFor: "source", textContent: "Source"});
-    const area = Object.assign(document.createElement("textarea"), {id: "source", name: "source", value: text});
-    const title = Object.assign(document.createElement("h1"), {textContent: "An editor"});
-    document.querySelector("main").replaceChildren(title, label, area);
+EDIT = """async ({url, texts}) => {
+    const title = Object.assign(document.createElement("h1"), {textContent: "Editors"});
+    document.querySelector("main").replaceChildren(title);
     const { edit } = await import(url);
-    window.view = edit(area, { language });
+    for (const [language, text] of texts) {
+        const label = Object.assign(document.createElement("label"), {htmlFor: language, textContent: language});
+        const area = Object.assign(document.createElement("textarea"), {id: language, name: language, value: text});
+        const place = document.createElement("div");
+        place.append(label, area);
+        document.querySelector("main").append(place);
+        edit(area, { language });
+    }
 }"""
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "marked"),
-    [
-        ("python", "def grade(sample, item):\n    return 1.0\n", "def"),
-        ("json", '{"input": "{{ item.answer }}"}', "{{ item.answer }}"),
-        ("prompt", "Is {{ sample.output_text }} right?", "{{ sample.output_text }}"),
-    ],
-)
-def test_the_editor_is_styled_under_our_policy_and_keeps_the_forms_text(
-    page: Page, language: str, text: str, marked: str
-) -> None:
+def test_an_editor_of_each_language_is_styled_under_our_policy_and_keeps_the_forms_text(page: Page) -> None:
+    texts = {
+        "python": ("def grade(sample, item):\n    return 1.0\n", "def"),
+        "json": ('{"input": "{{ item.answer }}"}', "{{ item.answer }}"),
+        "prompt": ("Is {{ sample.output_text }} right?", "{{ sample.output_text }}"),
+    }
     page.goto("/evals")
-    page.evaluate(EDIT, {"url": assets.url("frame/editor.js"), "language": language, "text": text})
-    box = page.get_by_role("textbox", name="Source")
-    expect(box).to_be_visible()
-    coloured = page.locator(".cm-line span").filter(has_text=re.compile(f"^{re.escape(marked)}$")).first
-    plain = page.evaluate("getComputedStyle(document.querySelector('.cm-line')).color")
-    assert coloured.evaluate("each => getComputedStyle(each).color") != plain
-    assert page.evaluate("getComputedStyle(document.querySelector('.cm-scroller')).display") == "flex"
+    given = [[language, text] for language, (text, _) in texts.items()]
+    page.evaluate(EDIT, {"url": assets.url("frame/editor.js"), "texts": given})
+    for language, (_, marked) in texts.items():
+        expect(page.get_by_role("textbox", name=language)).to_be_visible()
+        editor = page.locator("main > div").filter(has=page.locator(f"#{language}"))
+        coloured = editor.locator(".cm-line span").filter(has_text=re.compile(f"^{re.escape(marked)}$")).first
+        colour = "each => getComputedStyle(each).color"
+        assert coloured.evaluate(colour) != editor.locator(".cm-line").first.evaluate(colour)
+        assert editor.locator(".cm-scroller").evaluate("each => getComputedStyle(each).display") == "flex"
     check_accessible(page)
-    box.focus()
-    page.keyboard.press("Control+End")
-    page.keyboard.type(" more")
-    assert page.evaluate("document.getElementById('source').value") == text + " more"
+    for language, (text, _) in texts.items():
+        page.get_by_role("textbox", name=language).focus()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" more")
+        assert page.locator(f"#{language}").input_value() == text + " more"
 
 
 def test_json_that_is_wrong_is_marked_where_it_is(page: Page) -> None:
     page.goto("/evals")
-    page.evaluate(EDIT, {"url": assets.url("frame/editor.js"), "language": "json", "text": '{"a": 1,}'})
+    page.evaluate(EDIT, {"url": assets.url("frame/editor.js"), "texts": [["json", '{"a": 1,}']]})
     expect(page.locator(".cm-lint-marker-error")).to_be_visible()
     expect(page.locator(".cm-lintPoint-error")).to_be_attached()
 

@@ -12,6 +12,7 @@ from tests.server.test_gate import Holder
 from tests.web.browser import Scheme, Width, check_page, sign_in
 from tests.web.conftest import Keyed, Open, Start
 from tests.web.forms import HTML, cookies_of, get, post, send, token_in
+from tests.web.visiting import Visitor
 
 POLICY = (
     r"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-[\w-]{20,}'; img-src 'self' data:; "
@@ -41,9 +42,14 @@ def test_no_two_pages_have_the_same_nonce_or_token(server: Server) -> None:
     assert token_in(first) != token_in(again)
 
 
+@pytest.fixture(scope="module")
+def session(keyed: Keyed) -> str:
+    return signed_in(keyed)
+
+
 @pytest.mark.parametrize("path", POSTED)
-def test_what_is_posted_without_a_token_is_refused(server: Server, keyed: Keyed, path: str) -> None:
-    for each, headers in ((server, {}), (keyed, {"cookie": f"fairmark_session={signed_in(keyed)}"})):
+def test_what_is_posted_without_a_token_is_refused(server: Server, keyed: Keyed, session: str, path: str) -> None:
+    for each, headers in ((server, {}), (keyed, {"cookie": f"fairmark_session={session}"})):
         answer = send(each, "POST", re.sub(r"\{[^}]+\}", "x", path), {**headers, "content-length": "0"})
         assert (answer.status, answer.error["code"]) == (403, "token_not_valid")
 
@@ -132,8 +138,7 @@ def test_an_unknown_address_in_every_look(server: Server, open_window: Open, sch
     window.page.goto("/nothing/here")
     expect(window.page.get_by_role("heading", name="There is nothing here")).to_be_visible()
     check_page(window, "error-404")
-    window.page.get_by_role("link", name="To the evals").click()
-    window.page.wait_for_url("**/evals")
+    expect(window.page.get_by_role("link", name="To the evals")).to_have_attribute("href", "/evals")
 
 
 def test_a_store_that_cannot_be_reached_is_told_in_human_words_and_leads_back(start: Start, open_window: Open) -> None:
@@ -148,9 +153,10 @@ def test_a_store_that_cannot_be_reached_is_told_in_human_words_and_leads_back(st
     expect(window.page.get_by_text(re.compile("tells more under req_"))).to_be_visible()
     check_page(window, "error-503")
     holder.let_go()
-    window.page.get_by_role("link", name="Try again").click()
-    window.page.get_by_role("button", name="Open the demo eval").click()
-    window.page.wait_for_url("**/runs/*")
+    visitor = Visitor(server)
+    page = visitor.go(window.page.get_by_role("link", name="Try again").get_attribute("href") or "")
+    visitor.press(page.by_role("button", "Open the demo eval").one)
+    assert "/runs/" in visitor.path
 
 
 def test_pages_are_compressed_for_those_who_take_it(server: Server) -> None:
@@ -183,7 +189,7 @@ def test_the_colours_that_were_chosen_stay(server: Server, open_window: Open) ->
 
 def test_the_keyboard_reaches_the_content_first(keyed: Keyed, open_window: Open) -> None:
     page = open_window(keyed).page
-    sign_in(page, keyed.key)
+    sign_in(page, keyed, keyed.key)
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")

@@ -12,19 +12,19 @@ from tests.server.test_gate import make_key, revoke_keys
 from tests.web.browser import Scheme, Width, check_page, in_thread, new_eval, sign_in
 from tests.web.conftest import Keyed, Open, Start
 from tests.web.forms import HTML, get, post
+from tests.web.visiting import Visitor
 
 
 def by(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def test_a_page_asks_to_sign_in_and_goes_on_to_where_one_wanted_to_go(keyed: Keyed, open_window: Open) -> None:
-    page = open_window(keyed).page
-    page.goto("/evals?q=plums")
-    expect(page).to_have_url(re.compile(r"/sign-in\?next=/evals%3Fq%3Dplums$"))
-    page.get_by_label("API key").fill(keyed.key)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page).to_have_url(re.compile(r"/evals\?q=plums$"))
+def test_a_page_asks_to_sign_in_and_goes_on_to_where_one_wanted_to_go(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    page = visitor.go("/evals?q=plums")
+    assert visitor.path == "/sign-in?next=/evals%3Fq%3Dplums"
+    visitor.press(page.by_role("button", "Sign in").one, {"API key": keyed.key})
+    assert visitor.path == "/evals?q=plums"
 
 
 def test_the_sign_in_page_in_every_look(keyed: Keyed, open_window: Open, scheme: Scheme, width: Width) -> None:
@@ -48,15 +48,15 @@ def test_a_wrong_key_is_told_so_in_human_words(keyed: Keyed, open_window: Open) 
     window.page.wait_for_url("**/evals")
 
 
-def test_the_session_is_out_of_reach_of_scripts_and_of_other_sites(keyed: Keyed, open_window: Open) -> None:
-    page = open_window(keyed).page
-    sign_in(page, keyed.key)
-    cookies = {each["name"]: each for each in page.context.cookies()}
-    session = cookies["fairmark_session"]
-    assert (session["httpOnly"], session["sameSite"], session["path"]) == (True, "Lax", "/")
-    assert not session["secure"]  # this is http
-    assert keyed.key not in str(cookies)
-    assert page.evaluate("document.cookie") == ""
+def test_the_session_is_out_of_reach_of_scripts_and_of_other_sites(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    visitor.sign_in(keyed.key)
+    assert [told.partition("=")[0] for told in visitor.set_cookies] == ["fairmark_seed", "fairmark_session"]
+    for told in visitor.set_cookies:
+        marks = told.lower().split("; ")[1:]
+        assert {"httponly", "samesite=lax", "path=/"} <= set(marks), told
+        assert "secure" not in marks  # this is http
+        assert keyed.key not in told
 
 
 PROXIED = {"x-forwarded-proto": "https", "x-forwarded-host": "fairmark.example"}
@@ -98,30 +98,28 @@ def test_who_tries_keys_is_asked_to_wait(start: Start, tmp_path: Path) -> None:
     assert post(server, "/sign-in", {"key": key}, shown, {"x-forwarded-for": "203.0.113.7"}).status == 303
 
 
-def test_signing_out_ends_the_session_and_not_only_the_cookie(keyed: Keyed, open_window: Open) -> None:
-    page = open_window(keyed).page
-    sign_in(page, keyed.key)
-    (session,) = [each["value"] for each in page.context.cookies() if each["name"] == "fairmark_session"]
-    old = {**HTML, "cookie": f"fairmark_session={session}"}
+def test_signing_out_ends_the_session_and_not_only_the_cookie(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    page = visitor.sign_in(keyed.key)
+    old = {**HTML, "cookie": f"fairmark_session={visitor.cookies['fairmark_session']}"}
     assert get(keyed, "/evals", old).status == 200
-    page.get_by_role("button", name="Sign out").click()
-    page.wait_for_url("**/sign-in")
-    expect(page.get_by_role("status")).to_contain_text("You have signed out.")
-    assert "fairmark_session" not in [each["name"] for each in page.context.cookies()]
+    page = visitor.press(page.by_role("button", "Sign out").one)
+    assert visitor.path == "/sign-in"
+    assert "You have signed out." in page.by_role("status").one.text
+    assert "fairmark_session" not in visitor.cookies
     assert get(keyed, "/evals", old).status == 303
-    page.reload()
-    expect(page.get_by_role("status")).not_to_contain_text("You have signed out.")  # it is said once
+    assert "You have signed out." not in visitor.go("/sign-in").text  # it is said once
 
 
-def test_a_revoked_key_ends_its_sessions(start: Start, open_window: Open) -> None:
+def test_a_revoked_key_ends_its_sessions(start: Start) -> None:
     server = start()
     key = in_thread(make_key, server.home)
     wait_for(lambda: get(server, "/evals").status == 303)
-    page = open_window(server).page
-    sign_in(page, key)
+    visitor = Visitor(server)
+    visitor.sign_in(key)
     in_thread(revoke_keys, server.home)
-    page.goto("/evals")
-    expect(page).to_have_url(re.compile("/sign-in"))
+    visitor.go("/evals")
+    assert visitor.path.startswith("/sign-in")
 
 
 @pytest.mark.parametrize(
@@ -142,10 +140,10 @@ def test_signing_in_leads_to_no_other_site(keyed: Keyed, to: str) -> None:
     assert (answer.status, answer.headers["location"]) == (303, "/evals")
 
 
-def test_a_session_is_no_key_for_the_api(keyed: Keyed, open_window: Open) -> None:
-    page = open_window(keyed).page
-    sign_in(page, keyed.key)
-    (session,) = [each["value"] for each in page.context.cookies() if each["name"] == "fairmark_session"]
+def test_a_session_is_no_key_for_the_api(keyed: Keyed) -> None:
+    visitor = Visitor(keyed)
+    visitor.sign_in(keyed.key)
+    session = visitor.cookies["fairmark_session"]
     assert keyed.get("/v1/evals", {"cookie": f"fairmark_session={session}"}).status == 401
     assert keyed.get("/v1/evals", by(session)).status == 401
 
@@ -157,27 +155,24 @@ def test_a_key_in_a_header_opens_pages_too(keyed: Keyed) -> None:
     assert keyed.get("/evals", by("fm-wrong")).status == 401
 
 
-def test_projects_do_not_see_one_anothers_evals_and_only_the_default_one_sees_keys(
-    keyed: Keyed, open_window: Open
-) -> None:
+def test_projects_do_not_see_one_anothers_evals_and_only_the_default_one_sees_keys(keyed: Keyed) -> None:
     new_eval(keyed, "ours", by(keyed.key))
     new_eval(keyed, "theirs", by(keyed.other_key))
-    page = open_window(keyed).page
-    sign_in(page, keyed.other_key)
-    expect(page.get_by_role("link", name="theirs")).to_be_visible()
-    expect(page.get_by_role("link", name="ours")).to_have_count(0)
-    expect(page.get_by_role("link", name="Keys")).to_have_count(0)
-    expect(page.get_by_text("other", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Sign out").click()
-    sign_in(page, keyed.key)
-    expect(page.get_by_role("link", name="ours")).to_be_visible()
-    expect(page.get_by_role("link", name="Keys")).to_be_visible()
+    visitor = Visitor(keyed)
+    page = visitor.sign_in(keyed.other_key)
+    assert page.by_role("link", "theirs").one.seen
+    assert page.by_role("link", "ours") == page.by_role("link", "Keys") == []
+    assert page.by_text("other", exact=True).one.seen
+    visitor.press(page.by_role("button", "Sign out").one)
+    page = visitor.sign_in(keyed.key)
+    assert page.by_role("link", "ours").one.seen
+    assert page.by_role("link", "Keys").one.seen
 
 
 def test_when_the_session_has_ended_htmx_leads_to_signing_in(keyed: Keyed, open_window: Open) -> None:
     window = open_window(keyed)
     window.expect_problem("401")
-    sign_in(window.page, keyed.key)
+    sign_in(window.page, keyed, keyed.key)
     window.page.context.clear_cookies(name="fairmark_session")
     window.page.get_by_role("searchbox").fill("anything")
     window.page.wait_for_url(re.compile(r"/sign-in\?next=/evals"))

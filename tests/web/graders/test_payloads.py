@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from fairmark import agrade
 from fairmark.result import Result
 from fairmark.web.graders import payloads
-from tests.server.client import EXACT, Server
+from tests.server.client import EXACT, Answer, Server
 from tests.web.browser import (
     HOSTILE,
     Scheme,
@@ -25,7 +25,9 @@ from tests.web.browser import (
     screenshot,
 )
 from tests.web.conftest import Open
+from tests.web.forms import post_json
 from tests.web.judge import judged_server, new_grader
+from tests.web.reading import Element, read, read_answer
 
 if TYPE_CHECKING:
     from fairmark.serving.grading import Rewards
@@ -53,9 +55,19 @@ def run(page: Page) -> Locator:
     return results
 
 
-def write(page: Page, grader: dict[str, Any]) -> None:
-    page.get_by_role("tab", name="JSON").click()
-    page.locator("#panel-json .cm-content").fill(json.dumps(grader))
+def graded(server: Server, kind: str, sample: str | None = None, **changes: Any) -> Answer:
+    """What is answered to whoever runs the page of a new grader as it opens, but for these changes."""
+    page = read(server, f"/graders/new/{kind}")
+    grader = {**json.loads(page.css("[id=grader-json]").one.value), **changes}
+    item, said = page.css("[data-item]").one.value, page.css("[data-sample]").one.value
+    payload = [item, said if sample is None else sample]
+    return post_json(server, "/payloads/run", {"grader": json.dumps(grader), "payloads": [payload]})
+
+
+def results(server: Server, kind: str, sample: str | None = None, **changes: Any) -> Element:
+    answer = graded(server, kind, sample, **changes)
+    assert answer.status == 200, answer.body
+    return read_answer(answer)
 
 
 def test_a_payload_is_graded_without_saving(server: Server, page: Page) -> None:
@@ -74,27 +86,21 @@ def test_a_payload_is_graded_without_saving(server: Server, page: Page) -> None:
     assert all(each["name"] != "" for each in server.get("/v1/graders").json()["data"])
 
 
-def test_prints_and_the_traceback_of_code_are_shown(page: Page) -> None:
-    page.goto("/graders/new/python")
+def test_prints_and_the_traceback_of_code_are_shown(server: Server) -> None:
     source = "def grade(sample, item):\n    print('seen', item)\n    return 1 / len(sample['output_text'])\n"
-    page.locator('[data-path="source"] .cm-content').fill(source)
-    sample(page).fill("ab")
-    results = run(page)
-    expect(results.locator(".result__reward")).to_have_text("0.5")
-    expect(results.get_by_role("region", name="What the grader printed")).to_contain_text("seen {'question':")
-    sample(page).fill("")
-    results = run(page)
-    expect(results.get_by_role("region", name="What went wrong")).to_contain_text("ZeroDivisionError")
-    expect(results.get_by_role("region", name="What went wrong")).to_contain_text("line 3")
-    screenshot(page, "payload-traceback")
+    found = results(server, "python", "ab", source=source)
+    assert found.css(".result__reward").one.text == "0.5"
+    assert "seen {'question':" in found.by_role("region", "What the grader printed").one.text
+    wrong = results(server, "python", "", source=source).by_role("region", "What went wrong").one.text
+    assert "ZeroDivisionError" in wrong
+    assert "line 3" in wrong
 
 
-def test_the_checks_of_a_function_stand_beside_its_reward(page: Page) -> None:
-    page.goto("/graders/new/function")
-    results = run(page)
-    expect(results).to_contain_text("Checks passed")
-    expect(results.get_by_role("listitem").filter(has_text="test run")).to_contain_text("passed")
-    expect(results.locator(".result__reward")).to_have_text("1")
+def test_the_checks_of_a_function_stand_beside_its_reward(server: Server) -> None:
+    found = results(server, "function")
+    assert "Checks passed" in found.text
+    assert "passed" in found.by_role("listitem").containing("test run").one.text
+    assert found.css(".result__reward").one.text == "1"
 
 
 def test_what_a_judge_was_asked_and_said_is_shown_with_time_and_cost(
@@ -126,31 +132,25 @@ def test_what_a_judge_was_asked_and_said_is_shown_with_time_and_cost(
         ("answer_relevancy", "0.5", "not mentioned"),
     ],
 )
-def test_every_kind_of_judge_can_be_tried_as_it_opens(page: Page, kind: str, reward: str, words: str) -> None:
-    page.goto(f"/graders/new/{kind}")
-    results = run(page)
-    expect(results.locator(".result__reward")).to_have_text(reward)
-    expect(results).to_contain_text(words)
+def test_every_kind_of_judge_can_be_tried_as_it_opens(server: Server, kind: str, reward: str, words: str) -> None:
+    found = results(server, kind)
+    assert found.css(".result__reward").one.text == reward
+    assert words in found.text
 
 
 @pytest.mark.parametrize("kind", ["faithfulness", "answer_relevancy"])
-def test_a_judge_that_fails_half_way_is_shown_with_what_it_said_before(page: Page, kind: str) -> None:
-    page.goto(f"/graders/new/{kind}")
-    sample(page).fill("Tim Berners-Lee published the first website in Atlantis.")
-    results = run(page)
-    expect(results).to_contain_text("It could not be graded")
-    expect(results.locator(".judgement")).to_have_count(2)
-    expect(results.locator(".judgement .tone-error")).to_have_count(1)
-    screenshot(page, f"payload-{kind}-failed")
+def test_a_judge_that_fails_half_way_is_shown_with_what_it_said_before(server: Server, kind: str) -> None:
+    found = results(server, kind, "Tim Berners-Lee published the first website in Atlantis.")
+    assert "It could not be graded" in found.text
+    assert len(found.css(".judgement")) == 2
+    assert len(found.css(".judgement .tone-error")) == 1
 
 
-def test_a_combination_shows_the_reward_of_each_of_its_graders(page: Page) -> None:
-    page.goto("/graders/new/multi")
-    sample(page).fill("Pariss")
-    results = run(page)
-    expect(results).to_contain_text("Rewards of its graders")
-    expect(results).to_contain_text("exact")
-    expect(results.locator(".subs")).to_contain_text("0.9091")
+def test_a_combination_shows_the_reward_of_each_of_its_graders(server: Server) -> None:
+    found = results(server, "multi", "Pariss")
+    assert "Rewards of its graders" in found.text
+    assert "exact" in found.text
+    assert "0.9091" in found.css(".subs").one.text
 
 
 def test_several_payloads_make_a_table_with_details_on_click(
@@ -207,11 +207,7 @@ def choose(page: Page, name: str) -> None:
     select.select_option(option.get_attribute("value"))
 
 
-@pytest.mark.parametrize(
-    ("row", "count", "words"),
-    [("9", "1", "There is no row 9"), ("x", "1", 'row: found "x"'), ("1", "51", "from 1 to 50")],
-)
-def test_rows_that_are_not_there_are_told(server: Server, open_window: Open, row: str, count: str, words: str) -> None:
+def test_rows_that_are_not_there_are_told(server: Server, open_window: Open) -> None:
     server.upload(b'{"item": {}}\n{"item": {}}\n', "short.jsonl")
     window = open_window(server)
     window.expect_problem("400")
@@ -219,10 +215,15 @@ def test_rows_that_are_not_there_are_told(server: Server, open_window: Open, row
     page.goto("/graders/new/string_check")
     page.get_by_role("button", name="Take rows from…").click()
     choose(page, "short.jsonl")
-    page.get_by_label("From row").fill(row)
-    page.get_by_label("How many").fill(count)
-    page.get_by_role("button", name="Take", exact=True).click()
-    expect(page.locator("[data-source-words]")).to_contain_text(words)
+    for row, count, words in (
+        ("9", "1", "There is no row 9"),
+        ("x", "1", 'row: found "x"'),
+        ("1", "51", "from 1 to 50"),
+    ):
+        page.get_by_label("From row").fill(row)
+        page.get_by_label("How many").fill(count)
+        page.get_by_role("button", name="Take", exact=True).click()
+        expect(page.locator("[data-source-words]")).to_contain_text(words)
 
 
 def test_a_row_is_taken_from_an_earlier_run_as_it_was_graded(server: Server, page: Page) -> None:
@@ -267,12 +268,11 @@ def test_a_custom_grader_says_that_it_cannot_grade(server: Server, open_window: 
     expect(run(window.page)).to_contain_text("a custom grader cannot be asked to grade")
 
 
-def test_references_are_followed(server: Server, page: Page) -> None:
+def test_references_are_followed(server: Server) -> None:
     new_grader(server, "referred", {**EXACT, "operation": "ne"})
-    page.goto("/graders/new/multi")
     reference = {"type": "registered", "key": "referred"}
-    write(page, {"type": "multi", "graders": {"a": reference}, "calculate_output": "a"})
-    expect(run(page).locator(".result__reward")).to_have_text("0")
+    found = results(server, "multi", graders={"a": reference}, calculate_output="a")
+    assert found.css(".result__reward").one.text == "0"
 
 
 def test_a_run_that_takes_long_can_be_stopped(page: Page) -> None:

@@ -220,7 +220,7 @@ def test_a_broken_link_is_told_and_leaves_the_example(page: Page, given: str) ->
 
 def test_with_keys_the_commands_name_the_variable_and_no_key(keyed: Keyed, open_window: Open) -> None:
     page = open_window(keyed).page
-    sign_in(page, keyed.other_key, "/playground")
+    sign_in(page, keyed, keyed.other_key, "/playground")
     expect(page.locator("#panel-curl pre")).to_contain_text("Bearer $OPENAI_API_KEY")
     assert keyed.other_key not in page.content()
     expect(run(page)).to_contain_text("Pass")

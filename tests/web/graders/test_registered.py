@@ -1,17 +1,17 @@
 """The registered graders: list, one of them, versions."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.server.client import EXACT, Server
-from tests.web.browser import HOSTILE, Scheme, Width, check_page, sign_in
+from tests.web.browser import HOSTILE, Scheme, Width, check_page
 from tests.web.conftest import Keyed, Open, Start
 from tests.web.forms import get
 from tests.web.judge import kept_grader, new_grader
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 SIMILAR = {
     "type": "text_similarity",
@@ -96,23 +96,24 @@ def test_search_and_kind_narrow_the_list_and_stay_in_the_address(server: Server,
     page.get_by_label("Kind").select_option("Text similarity")
     expect(page.get_by_role("link", name="Äpfel genau")).to_have_count(0)
     expect(page).to_have_url(re.compile("kind=text_similarity"))
-    page.reload()
-    expect(page.get_by_role("link", name="Birnen")).to_be_visible()
-    expect(page.get_by_role("link", name="Äpfel genau")).to_have_count(0)
-    page.get_by_role("searchbox").fill("no such name")
-    expect(page.get_by_text("No grader fits")).to_be_visible()
-    page.get_by_role("link", name="Show all graders").click()
-    expect(page.get_by_role("link", name="Äpfel genau")).to_be_visible()
+    visitor = Visitor(server)
+    shown = visitor.go(page.url.removeprefix(server.url))
+    assert shown.by_role("link", "Birnen").one.seen
+    assert shown.by_role("link", "Äpfel genau") == []
+    shown = visitor.go("/graders?q=no+such+name")
+    assert shown.by_text("No grader fits").one.seen
+    assert visitor.follow(shown.by_role("link", "Show all graders").one).by_role("link", "Äpfel genau").one.seen
 
 
 def test_a_grader_is_locked_unlocked_and_deleted_from_the_list(server: Server, page: Page) -> None:
     new_grader(server, "to-lock", EXACT, name="To be locked")
-    page.goto("/graders?q=to-lock")
-    page.get_by_role("button", name="Lock To be locked", exact=True).click()
-    expect(page.get_by_role("status").first).to_contain_text("To be locked is locked")
+    visitor = Visitor(server)
+    listed = visitor.go("/graders?q=to-lock")
+    told = visitor.press(listed.by_role("button", "Lock To be locked", exact=True).one)
+    assert "To be locked is locked" in told.by_role("status")[0].text
     assert kept_grader(server, "to-lock")["locked"] is True
-    page.goto("/graders?q=to-lock")
-    page.get_by_role("button", name="Unlock To be locked").click()
+    listed = visitor.go("/graders?q=to-lock")
+    visitor.press(listed.by_role("button", "Unlock To be locked").one)
     assert kept_grader(server, "to-lock")["locked"] is False
     page.goto("/graders?q=to-lock")
     page.get_by_role("button", name="Delete To be locked").click()
@@ -169,34 +170,31 @@ def test_any_two_versions_are_compared_and_an_old_one_is_restored_as_the_newest(
     expect(changes.get_by_role("row").filter(has_text="added")).to_contain_text("return 0.9")
     expect(page.get_by_role("table", name=re.compile("^JSON"))).to_contain_text('"pass_threshold": 0.8')
     check_page(window, "grader-versions")
-    page.get_by_label("From").select_option("Version 1")
-    page.get_by_role("button", name="Compare").click()
-    expect(page).to_have_url(re.compile(r"old=1&new=3"))
-    expect(page.get_by_role("row").filter(has_text="removed").first).to_contain_text("return 0.5  # half")
-    page.get_by_role("button", name="Restore version 1").click()
-    expect(page.get_by_role("status").first).to_contain_text("Version 1 is back, as version 4.")
+    visitor = Visitor(server)
+    shown = visitor.go(page.url.removeprefix(server.url))
+    shown = visitor.press(shown.by_role("button", "Compare").one, {"From": "1"})
+    assert visitor.path == f"/graders/{key}/versions?new=3&old=1"
+    assert "return 0.5 # half" in shown.by_role("row").containing("removed")[0].text
+    shown = visitor.press(shown.by_role("button", "Restore version 1").one)
+    assert "Version 1 is back, as version 4." in shown.by_role("status")[0].text
     found = kept_grader(server, key)
     assert (found["version"], found["grader"]["source"]) == (4, PYTHON["source"])
 
 
-def test_a_first_version_has_nothing_to_compare_with(server: Server, page: Page) -> None:
+def test_a_first_version_has_nothing_to_compare_with(server: Server) -> None:
     new_grader(server, "only-one", EXACT)
-    page.goto("/graders/only-one/versions")
-    expect(page.get_by_text("This is the only version")).to_be_visible()
-    expect(page.get_by_role("button", name="Restore")).to_have_count(0)
+    page = read(server, "/graders/only-one/versions")
+    assert page.by_text("This is the only version").one.seen
+    assert page.by_role("button", "Restore") == []
 
 
-def test_a_grader_is_exported_as_a_pack_that_another_server_takes(
-    server: Server, page: Page, start: Start, tmp_path: Path
-) -> None:
+def test_a_grader_is_exported_as_a_pack_that_another_server_takes(server: Server, start: Start) -> None:
     new_grader(server, "to-carry", SIMILAR, name="To carry")
-    page.goto("/graders/to-carry")
-    with page.expect_download() as downloading:
-        page.get_by_role("link", name="Export as a pack").click()
-    assert downloading.value.suggested_filename == "to-carry.json"
-    downloading.value.save_as(tmp_path / "pack.json")
+    page = read(server, "/graders/to-carry")
+    pack = get(server, page.by_role("link", "Export as a pack").one.attributes["href"])
+    assert pack.headers["content-disposition"] == 'attachment; filename="to-carry.json"'
     elsewhere = start()
-    answer = elsewhere.post("/v1/grader_pack", json.loads((tmp_path / "pack.json").read_text()))
+    answer = elsewhere.post("/v1/grader_pack", pack.json())
     assert answer.json()["graders"] == {"to-carry": "created"}
     assert kept_grader(elsewhere, "to-carry")["grader"] == kept_grader(server, "to-carry")["grader"]
 
@@ -213,13 +211,15 @@ def test_hostile_names_and_sources_are_shown_and_never_run(server: Server, page:
 
 
 @pytest.mark.parametrize("key", ["new", "check", "endpoint"])
-def test_a_key_that_is_a_word_of_our_addresses_is_reached_all_the_same(server: Server, page: Page, key: str) -> None:
+def test_a_key_that_is_a_word_of_our_addresses_is_reached_all_the_same(server: Server, key: str) -> None:
     new_grader(server, key, EXACT, name=f"Called {key}")
-    page.goto(f"/graders?q=Called {key}")
-    page.get_by_role("link", name=f"Called {key}").click()
-    expect(page.get_by_role("heading", name=f"Called {key}")).to_be_visible()
-    page.get_by_role("link", name="Edit and test").click()
-    expect(page.get_by_role("heading", name=f"Called {key}")).to_be_visible()
+    visitor = Visitor(server)
+    page = visitor.go(f"/graders?q=Called+{key}")
+    page = visitor.follow(page.by_role("link", f"Called {key}").one)
+    assert page.by_role("heading", f"Called {key}").one.seen
+    page = visitor.follow(page.by_role("link", "Edit and test").one)
+    assert page.by_role("heading", f"Called {key}").one.seen
+    assert page.by_role("textbox", "Name", exact=True).one.value == f"Called {key}"
 
 
 def test_what_is_not_there_is_told_in_human_words(server: Server) -> None:
@@ -234,11 +234,9 @@ def test_what_is_not_there_is_told_in_human_words(server: Server) -> None:
         assert words in answer.body
 
 
-def test_a_project_sees_its_own_graders_only(keyed: Keyed, open_window: Open) -> None:
+def test_a_project_sees_its_own_graders_only(keyed: Keyed) -> None:
     new_grader(keyed, "ours", EXACT, {"authorization": f"Bearer {keyed.key}"})
-    window = open_window(keyed)
-    window.expect_problem("404")
-    sign_in(window.page, keyed.other_key, "/graders")
-    expect(window.page.get_by_text("No grader is kept here yet")).to_be_visible()
-    window.page.goto("/graders/ours")
-    expect(window.page.get_by_text("There is no grader")).to_be_visible()
+    visitor = Visitor(keyed)
+    assert visitor.sign_in(keyed.other_key, "/graders").by_text("No grader is kept here yet").one.seen
+    assert visitor.go("/graders/ours").by_text("There is no grader").one.seen
+    assert visitor.answer.status == 404

@@ -10,8 +10,10 @@ from fairmark.parse import parse
 from fairmark.training.recorder import StepTally, metrics
 from tests.server.client import Server
 from tests.server.test_finetuning import JOBS, body, created, ended
-from tests.web.browser import HOSTILE, Scheme, Width, check_page
-from tests.web.conftest import Open, Start
+from tests.web.browser import HOSTILE, Scheme, Width, check_look
+from tests.web.conftest import Open, Start, in_both_looks
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 TAKE = "/v1/fine_tuning/workers/take"
 EXACT = {"type": "string_check", "name": "exact", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}"}
@@ -61,24 +63,25 @@ class Trained:
         assert answer.status == 200, answer.body
 
 
+@in_both_looks  # the curves are drawn for the width
 def test_jobs_are_listed_and_followed_to_their_end(
     start: Start, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
     server = start()
     window = open_window(server, scheme, width)
     page = window.page
-    page.goto("/jobs")
-    expect(page.get_by_text("No jobs yet")).to_be_visible()
-    expect(page.get_by_text("No worker has asked for jobs lately")).to_be_visible()
+    nothing = read(server, "/jobs")
+    assert nothing.by_text("No jobs yet").one.seen
+    assert nothing.by_text("No worker has asked for jobs lately").one.seen
     trained = Trained(server, suffix=HOSTILE[:60])
     trained.tell(status="running", events=[step(number) for number in range(1, 31)])
     checkpoint = {"model": "ft:some/model::1:ckpt-step-20", "step": 20}
     trained.tell(checkpoints=[checkpoint], events=[{"key": "w", "level": "warn", "message": f"Look: {HOSTILE}"}])
-    page.goto("/evals")
-    page.get_by_role("navigation", name="Main").get_by_role("link", name="Jobs").click()
+    main = read(server, "/evals").by_role("navigation", "Main").one
+    page.goto(main.by_role("link", "Jobs").one.attributes["href"])
     expect(page.locator(".jobs__workers")).to_contain_text("some/model")
     expect(page.get_by_text("Training", exact=True)).to_be_visible()
-    check_page(window, "jobs")
+    check_look(window, "jobs")
     page.get_by_role("link", name="some/model").click()
     reward = page.locator('[data-curves="reward"]')
     expect(reward.get_by_role("button")).to_have_count(6)
@@ -89,7 +92,7 @@ def test_jobs_are_listed_and_followed_to_their_end(
     expect(page.locator('[data-curves="time"]').get_by_role("button")).to_have_count(4)
     expect(page.get_by_role("region", name="Steps, the newest first").get_by_role("row")).to_have_count(9)
     expect(page.get_by_text("ft:some/model::1:ckpt-step-20")).to_be_visible()
-    check_page(window, "job")
+    check_look(window, "job")
     part = reward.get_by_role("button", name=re.compile("^short, validation"))
     part.click()
     expect(part).to_have_attribute("aria-pressed", "false")
@@ -103,28 +106,26 @@ def test_jobs_are_listed_and_followed_to_their_end(
     expect(page.get_by_role("button", name="Pause")).to_have_count(0)
 
 
-def test_a_job_is_paused_resumed_and_cancelled(start: Start, open_window: Open) -> None:
+def test_a_job_is_paused_resumed_and_cancelled(start: Start) -> None:
     server = start()
     trained = Trained(server)
-    page = open_window(server).page
-    page.goto(f"/jobs/{trained.job['id']}")
-    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
-    expect(page.locator('[data-curves="time"]').get_by_text("There is no step with numbers yet.")).to_be_visible()
-    page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Paused", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
-    page.get_by_role("button", name="Cancel", exact=True).click()
-    page.get_by_role("button", name="Cancel the job").click()
-    expect(page.get_by_text("Cancelled", exact=True)).to_be_visible()
+    visitor = Visitor(server)
+    page = visitor.go(f"/jobs/{trained.job['id']}")
+    assert page.by_text("Waiting for a worker").one.seen
+    assert "There is no step with numbers yet." in page.css('[data-curves="time"]').one.text
+    page = visitor.press(page.by_role("button", "Pause").one)
+    assert page.by_text("Paused", exact=True).one.seen
+    page = visitor.press(page.by_role("button", "Resume").one)
+    assert page.by_text("Waiting for a worker").one.seen
+    asked = page.css(f'dialog[id="{page.by_role("button", "Cancel", exact=True).one.attributes["data-open"]}"]').one
+    page = visitor.press(asked.by_text("Cancel the job").one)
+    assert page.by_text("Cancelled", exact=True).one.seen
     assert server.get(f"{JOBS}/{trained.job['id']}").json()["status"] == "cancelled"
 
 
-def test_a_job_without_a_trainer_says_what_to_do(start: Start, open_window: Open) -> None:
+def test_a_job_without_a_trainer_says_what_to_do(start: Start) -> None:
     server = start()
     job = ended(server, created(server, body(server)))
-    page = open_window(server).page
-    page.goto(f"/jobs/{job['id']}")
-    expect(page.get_by_text("start fairmark train worker").first).to_be_visible()
+    assert read(server, f"/jobs/{job['id']}").by_text("start fairmark train worker")[0].seen
     assert server.get("/jobs/ftjob-none").status == 404
     assert json.loads(server.get(f"/jobs/{job['id']}/curves.json").body)["points"][0]["step"] == 0

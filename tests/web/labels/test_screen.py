@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.server.client import Server, wait_for
-from tests.web.browser import HOSTILE, Scheme, Width, Window, check_page, new_eval, new_run, sign_in
+from tests.web.browser import HOSTILE, Scheme, Width, Window, check_page, new_eval, new_run
 from tests.web.conftest import Keyed, Open
 from tests.web.forms import cookies_of, get, post, send, token_in
+from tests.web.visiting import Visitor
 
 
 def rows(count: int) -> list[dict[str, Any]]:
@@ -30,8 +31,17 @@ def run_of(server: Server, count: int, headers: Mapping[str, str] | None = None,
     return f"/evals/{made}/runs/{new_run(server, made, rows(count), name, headers)}"
 
 
-def begin(page: Page, path: str, count: int, rater: str = "kim") -> None:
-    """By keys alone, from the form to the first row."""
+def begin(server: Server, page: Page, path: str, count: int, rater: str = "kim") -> None:
+    """At the first row. The form before it is sent without the browser."""
+    visitor = Visitor(server)
+    button = visitor.go(f"{path}/label").by_role("button", "Begin").one
+    visitor.press(button, {"Your name": rater, "How many rows": str(count)})
+    page.goto(visitor.path)
+    expect(page.locator("#labelling[data-whole]")).to_be_attached()
+
+
+def begin_by_keys(page: Page, path: str, count: int, rater: str = "kim") -> None:
+    """From the form to the first row."""
     page.goto(f"{path}/label")
     page.get_by_label("Your name").fill(rater)
     page.get_by_label("How many rows").fill(str(count))
@@ -64,9 +74,9 @@ def all_sent(page: Page) -> None:
     expect(page.locator('#labelling[data-waiting="0"]')).to_be_attached(timeout=60_000)
 
 
-def test_ten_rows_are_labelled_by_keys_and_kept_at_each(server: Server, page: Page) -> None:
-    path = run_of(server, 12)
-    begin(page, path, 10)
+def test_rows_are_labelled_by_keys_and_kept_at_each(server: Server, page: Page) -> None:
+    path = run_of(server, 8)
+    begin_by_keys(page, path, 6)
     said: dict[int, str] = {}
     total = int(re.findall(r"\d+", page.locator("#count").inner_text())[1])
     for step in range(total):
@@ -85,7 +95,7 @@ def test_ten_rows_are_labelled_by_keys_and_kept_at_each(server: Server, page: Pa
 
 def test_undo_skip_notes_and_arrows(server: Server, page: Page) -> None:
     path = run_of(server, 5)
-    begin(page, path, 5)
+    begin(server, page, path, 5)
     first = shown_answer(page)
     page.keyboard.press("p")
     expect(page.locator("#count")).to_contain_text("1 done")
@@ -116,7 +126,7 @@ def test_nothing_on_the_page_leads_the_rater(server: Server, page: Page) -> None
     path = run_of(server, 6)
     run_id = path.rpartition("/")[2]
     server.post("/v1/labels", {"run_id": run_id, "row": 0, "label": "pass", "rater": "other-rater"})
-    begin(page, path, 6)
+    begin(server, page, path, 6)
     for _ in range(6):
         seen = page.content()
         assert not [secret for secret in ("secret-model", "secret-run", "other-rater") if secret in seen]
@@ -140,7 +150,7 @@ def test_a_hundred_rows_with_the_connection_cut_in_the_middle_lose_nothing(serve
 def labelled_through_a_cut(server: Server, window: Window, count: int) -> None:
     page = window.page
     path = run_of(server, count)
-    begin(page, path, count)
+    begin(server, page, path, count)
     total = int(re.findall(r"\d+", page.locator("#count").inner_text())[1])
     said: dict[int, str] = {}
     for step in range(total):
@@ -165,7 +175,7 @@ def test_what_a_closed_page_had_not_sent_is_sent_when_it_is_opened_again(server:
     window.expect_problem("ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to load resource")
     page = window.page
     path = run_of(server, 4)
-    begin(page, path, 4)
+    begin(server, page, path, 4)
     here = page.url
     page.context.set_offline(True)
     page.keyboard.press("p")
@@ -188,7 +198,7 @@ def test_answers_that_are_lost_double_nothing(server: Server, open_window: Open)
     window.expect_problem("ERR_FAILED|Failed to load resource")
     page = window.page
     path = run_of(server, 4)
-    begin(page, path, 4)
+    begin(server, page, path, 4)
     lost: list[int] = []
 
     def lose(route: Any) -> None:
@@ -208,10 +218,10 @@ def test_answers_that_are_lost_double_nothing(server: Server, open_window: Open)
 
 
 def test_two_raters_label_at_once_and_their_agreement_is_seen(server: Server, open_window: Open) -> None:
-    path = run_of(server, 8)  # so few that both get all of them
+    path = run_of(server, 4)  # so few that both get all of them
     pages = [open_window(server).page for _ in range(2)]
     for name, page in zip(("kim", "lee"), pages, strict=True):
-        begin(page, path, 8, name)
+        begin(server, page, path, 4, name)
     open_pages = list(pages)
     while open_pages:
         for page in list(open_pages):
@@ -223,7 +233,7 @@ def test_two_raters_label_at_once_and_their_agreement_is_seen(server: Server, op
         all_sent(page)
     found = [label for label in labels_of(server, path) if not label["repeated"]]
     by_rater = {name: {each["row"] for each in found if each["rater"] == name} for name in ("kim", "lee")}
-    assert by_rater == {"kim": set(range(8)), "lee": set(range(8))}
+    assert by_rater == {"kim": set(range(4)), "lee": set(range(4))}
     page = pages[0]
     page.get_by_role("link", name="See what labels say").press("Enter")
     facts = page.get_by_role("region", name="Labels about exact")
@@ -235,7 +245,7 @@ def test_two_raters_label_at_once_and_their_agreement_is_seen(server: Server, op
 def test_two_tabs_of_one_rater_share_one_batch_and_lose_nothing(server: Server, open_window: Open) -> None:
     window = open_window(server)
     path = run_of(server, 6)
-    begin(window.page, path, 6)
+    begin(server, window.page, path, 6)
     second = window.page.context.new_page()
     second.goto(window.page.url)
     expect(second.locator("#labelling[data-whole]")).to_be_attached()
@@ -252,7 +262,7 @@ def test_formulas_are_set_for_raters_on_every_row(server: Server, page: Page) ->
     made = new_eval(server, "formulas")
     given = [{"item": {"answer": "x", "question": f"What is $x^{n}$?"}, "sample": {"output_text": r"$\sqrt{2}$"}}
              for n in (2, 3)]  # fmt: skip
-    begin(page, f"/evals/{made}/runs/{new_run(server, made, given)}", 2)
+    begin(server, page, f"/evals/{made}/runs/{new_run(server, made, given)}", 2)
     for _ in given:
         expect(page.locator("#row .math msqrt")).to_be_visible()
         expect(page.locator("#row .math msup")).to_be_visible()
@@ -264,7 +274,7 @@ def test_hostile_texts_stay_texts(server: Server, page: Page) -> None:
     made = new_eval(server, HOSTILE)
     row = {"item": {"answer": "x", "question": HOSTILE, HOSTILE: HOSTILE}, "sample": {"output_text": HOSTILE}}
     path = f"/evals/{made}/runs/{new_run(server, made, [row], HOSTILE)}"
-    begin(page, path, 1, HOSTILE)
+    begin(server, page, path, 1, HOSTILE)
     expect(page.locator("#row")).to_contain_text("<script>")
     page.keyboard.press("n")
     page.keyboard.type(HOSTILE)
@@ -278,15 +288,15 @@ def test_hostile_texts_stay_texts(server: Server, page: Page) -> None:
     assert (label["rater"], label["note"]) == (HOSTILE, HOSTILE)
 
 
-def test_another_projects_batch_is_not_there(keyed: Keyed, open_window: Open) -> None:
+def test_another_projects_batch_is_not_there(keyed: Keyed) -> None:
     headers = {"authorization": f"Bearer {keyed.key}"}
     path = run_of(keyed, 3, headers)
-    window = open_window(keyed)
-    sign_in(window.page, keyed.key)
-    window.page.goto(f"{path}/label")
-    expect(window.page.get_by_label("Your name")).to_have_value("test")
-    begin(window.page, path, 3)
-    batch = window.page.url.removeprefix(keyed.url)
+    visitor = Visitor(keyed)
+    page = visitor.sign_in(keyed.key, f"{path}/label")
+    assert page.by_label("Your name").one.value == "test"
+    visitor.press(page.by_role("button", "Begin").one, {"Your name": "kim", "How many rows": "3"})
+    batch = visitor.path
+    assert batch.startswith(f"{path}/label/labelbatch_")
     other = {"authorization": f"Bearer {keyed.other_key}"}
     assert keyed.get(batch, other).status == 404
     assert keyed.get(f"{batch}/rows", other).status == 404
@@ -323,7 +333,7 @@ def test_the_screen_in_every_look(server: Server, open_window: Open, scheme: Sch
     path = run_of(server, 6)
     window.page.goto(f"{path}/label")
     check_page(window, "label-start")
-    begin(window.page, path, 6)
+    begin(server, window.page, path, 6)
     check_page(window, "label-screen")
     window.page.get_by_role("button", name="Pass").click()
     expect(window.page.locator("#count")).to_contain_text("1 done")

@@ -14,6 +14,8 @@ from tests.web.browser import Scheme, Width, check_page, new_eval, new_run, rows
 from tests.web.conftest import Open, Start
 from tests.web.forms import get
 from tests.web.geography import Geography, geography
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 
 @pytest.fixture(scope="module")
@@ -22,41 +24,30 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Geography]:
         yield found
 
 
-@pytest.fixture
-def there(world: Geography, open_window: Open) -> Page:
-    return open_window(world).page
-
-
-def menu(page: Page) -> None:
-    page.locator("summary", has_text="Run again").click()
-
-
-def test_a_run_tells_its_prompt_rows_parameters_and_id(there: Page, world: Geography) -> None:
+def test_a_run_tells_its_prompt_rows_parameters_and_id(world: Geography) -> None:
     path = world.start(2, metadata={"branch": "main"}, budget={"dollars": 5})
     world.wait(path)
-    there.goto(path)
-    expect(there.locator(".run__about")).to_contain_text(re.compile(r"took .*rows/s"))
-    there.get_by_text("About this run").click()
-    about = there.locator("#about")
+    page = read(world, path)
+    assert re.search(r"took .*rows/s", page.css(".run__about").one.text)
+    fold = page.css("details").containing("About this run").one
+    about = read(world, fold.css("[hx-get]").one.attributes["hx-get"]).css("[id=about]").one  # once it is opened
     for told in (path.rpartition("/")[2], "answers of student, asked for by this run", "2 rows in the request itself"):
-        expect(about).to_contain_text(told)
+        assert told in about.text
     for told in ("branch", "main", "Budget", "$5.00", "Answer briefly.", "{{item.question}} number {{item.n}}"):
-        expect(about).to_contain_text(told)
+        assert told in about.text
 
 
-def test_each_model_tells_its_cost(there: Page, world: Geography) -> None:
-    there.goto(world.run)
-    used = there.get_by_role("table", name="Use of models").get_by_role("row")
-    expect(used.nth(1)).to_contain_text(re.compile(r"judge.*\$0\.003"))
-    expect(used.nth(2)).to_contain_text(re.compile(r"student.*\$0\.0007"))
+def test_each_model_tells_its_cost(world: Geography) -> None:
+    used = read(world, world.run).by_role("table", "Use of models").one.by_role("row").texts
+    assert re.search(r"judge.*\$0\.003", used[1])
+    assert re.search(r"student.*\$0\.0007", used[2])
 
 
-def test_run_again_makes_a_run_of_the_same_rows(there: Page, world: Geography) -> None:
-    there.goto(world.run)
-    menu(there)
-    there.get_by_role("button", name=re.compile("^Run again")).click()
-    expect(there.get_by_role("heading", name="student, temperature 1, again")).to_be_visible()
-    again = there.url.removeprefix(world.url)
+def test_run_again_makes_a_run_of_the_same_rows(world: Geography) -> None:
+    visitor = Visitor(world)
+    page = visitor.press(visitor.go(world.run).css("button").containing(re.compile("^Run again")).one)
+    assert page.by_role("heading", "student, temperature 1, again").one.seen
+    again = visitor.path
     world.wait(again)
     old, new = (world.get(f"/v1{path}").json() for path in (world.run, again))
     assert new["id"] != old["id"]
@@ -64,15 +55,16 @@ def test_run_again_makes_a_run_of_the_same_rows(there: Page, world: Geography) -
     assert new["data_source"] == old["data_source"]
 
 
-def test_errors_are_tried_again_in_the_same_run(there: Page, world: Geography) -> None:
+def test_errors_are_tried_again_in_the_same_run(world: Geography) -> None:
     path = world.start(10, name="moody")
     world.wait(path)
     before = world.get(f"/v1{path}").json()
     assert before["result_counts"]["errored"] == 3
-    there.goto(path)
-    expect(there.locator(".run__about")).to_contain_text("Completed with 3 errors")
-    there.get_by_role("button", name="Retry errors").click()
-    there.wait_for_url(f"**{path}")
+    visitor = Visitor(world)
+    page = visitor.go(path)
+    assert "Completed with 3 errors" in page.css(".run__about").one.text
+    visitor.press(page.by_role("button", "Retry errors").one)
+    assert visitor.path == path
     world.wait(path)
     after = world.get(f"/v1{path}").json()
     assert after["id"] == before["id"]
@@ -80,35 +72,37 @@ def test_errors_are_tried_again_in_the_same_run(there: Page, world: Geography) -
     assert after["error_reasons"] == before["error_reasons"]
 
 
-def test_a_stopped_run_goes_on(there: Page, world: Geography) -> None:
+def test_a_stopped_run_goes_on(world: Geography) -> None:
     world.house.latency_s = 30.0
     path = world.start(3)
-    there.goto(path)
-    there.get_by_role("button", name="Cancel the run").click()
+    visitor = Visitor(world)
+    page = visitor.press(visitor.go(path).by_role("button", "Cancel the run").one)
     world.house.latency_s = 0.0
-    there.get_by_role("button", name="Go on").click()
+    visitor.press(page.by_role("button", "Go on").one)
     world.wait(path)
     assert world.get(f"/v1{path}").json()["result_counts"]["total"] == 3
 
 
-def test_what_cannot_be_done_is_told(server: Server, page: Page) -> None:
+def test_what_cannot_be_done_is_told(server: Server) -> None:
     eval_id = new_eval(server, "a")
     content = json.dumps({"item": {"answer": "x"}, "sample": {"output_text": "x"}}).encode()
     file = server.upload(content, "rows.jsonl").json()["id"]
     body = {"name": "of a file", "data_source": {"type": "jsonl", "source": {"type": "file_id", "id": file}}}
     run = server.post(f"/v1/evals/{eval_id}/runs", body).json()["id"]
     server.request("DELETE", f"/v1/files/{file}")
-    page.goto(f"/evals/{eval_id}/runs/{run}")
-    menu(page)
-    page.get_by_role("button", name=re.compile("^Run again")).click()
-    expect(page.get_by_role("status")).to_contain_text("It cannot be run again.")
+    wait_for(lambda: server.get(f"/v1/evals/{eval_id}/runs/{run}").json()["status"] not in ("queued", "in_progress"))
+    visitor = Visitor(server)
+    shown = visitor.go(f"/evals/{eval_id}/runs/{run}")
+    page = visitor.press(shown.css("button").containing(re.compile("^Run again")).one)
+    assert "It cannot be run again." in page.by_role("status").one.text
 
 
 def test_an_eval_is_duplicated_with_criteria_to_change(server: Server, page: Page) -> None:
     eval_id = new_eval(server, "Capitals")
     run_id = new_run(server, eval_id, rows(1))
     page.goto(f"/evals/{eval_id}/runs/{run_id}")
-    menu(page)
+    page.locator("summary", has_text="Run again").click()
+    expect(page.get_by_role("button", name=re.compile("^Run again"))).to_be_visible()
     page.get_by_role("link", name=re.compile("^Duplicate the eval")).click()
     expect(page.get_by_role("textbox", name="Name optional")).to_have_value("Capitals, copy")
     shown = get(server, f"/evals/new?from={eval_id}").body.decode()
@@ -136,10 +130,11 @@ def test_a_run_of_the_command_line_is_a_local_one_with_who_and_when(
     wait_for(lambda: server.get(f"/v1/evals/{eval_id}/runs").json()["data"][0]["result_counts"]["total"] == 2, 120)
     run = server.get(f"/v1/evals/{eval_id}/runs").json()["data"][0]
     assert run["local"]["by"].startswith("ada@")
+    shown = read(server, f"/evals/{eval_id}")
+    (marked,) = [cell for cell in shown.by_role("cell") if cell.by_text("Local run", exact=True)]
+    assert marked.seen
     window = open_window(server, scheme, width)
     page = window.page
-    page.goto(f"/evals/{eval_id}")
-    expect(page.get_by_role("cell").get_by_text("Local run", exact=True)).to_be_visible()
     page.goto(f"/evals/{eval_id}/runs/{run['id']}")
     expect(page.get_by_text("From the command line: fairmark eval, by ada@")).to_be_visible()
     expect(page.get_by_text("Imported")).to_have_count(0)

@@ -12,6 +12,8 @@ from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_
 from tests.web.conftest import Open, Start
 from tests.web.evals.test_detail import SIMILAR
 from tests.web.forms import get
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 CITIES = [f"City{number:02}" for number in range(40)]
 
@@ -26,8 +28,8 @@ def answers(right: range | list[int], wrong: str = "I do not know {}", **more: A
     ]
 
 
-def path(made: str, first: str, second: str, **more: object) -> str:
-    return f"/evals/{made}/compare?{urlencode({'a': first, 'b': second, **more})}"
+def path(made: str, *runs: str) -> str:
+    return f"/evals/{made}/compare?{urlencode(list(zip('abcdef', runs, strict=False)))}"
 
 
 def test_a_better_run_is_called_so_with_the_rows_that_flipped_first(
@@ -83,122 +85,135 @@ def test_up_to_six_runs_are_compared_with_one_of_them_which_can_be_another(
     expect(exact.nth(6)).to_contain_text("worse, p = 0.001")
     expect(page.get_by_label("What is drawn").get_by_role("option")).to_contain_text(["Pass rate", "Mean reward"])
     check_page(window, "compare-six")
-    page.get_by_role("navigation", name="Which runs").get_by_role("link", name="A and F").click()
-    page.wait_for_url(re.compile("with=f"))
-    expect(page.get_by_role("article").first).to_contain_text("Pass → fail")
-    expect(page.get_by_role("link", name=re.compile("Row 1 of run F"))).to_be_visible()
-    page.get_by_role("region", name="Run D").get_by_role("link", name="Make it the baseline").click()
-    page.wait_for_url(re.compile(f"a={runs[3]}&b={runs[0]}"))
-    expect(exact.nth(1)).to_have_text("100%")
+    visitor = Visitor(server)
+    all_six = visitor.go(path(made, *runs))
+    with_f = visitor.follow(all_six.by_role("navigation", "Which runs").one.by_role("link", "A and F").one)
+    assert "with=f" in visitor.path
+    assert "Pass → fail" in with_f.by_role("article")[0].text
+    assert with_f.by_role("link", re.compile("Row 1 of run F")).one.seen
+    shown = visitor.follow(with_f.by_role("region", "Run D").one.by_role("link", "Make it the baseline").one)
+    assert f"a={runs[3]}&b={runs[0]}" in visitor.path
+    table = shown.by_role("table", "Differences by criterion").one
+    assert table.by_role("row")[1].by_role("cell").texts[1] == "100%"
     for _ in range(4):
-        page.get_by_role("link", name="Remove run B").click()
-    expect(page.get_by_role("heading", name="Row by row, by exact")).to_be_visible()
+        shown = visitor.follow(shown.by_role("link", "Remove run B").one)
+    assert shown.by_role("heading", "Row by row, by exact").one.seen
+    page.goto(visitor.path)
     page.get_by_label("Another run beside them").select_option(runs[0])
     page.wait_for_url(re.compile(f"c={runs[0]}$"))
 
 
-def test_other_versions_of_a_grader_and_other_data_are_said(server: Server, page: Page) -> None:
+def test_a_run_without_answers_is_not_just_worse(server: Server) -> None:
+    made = new_eval(server, "No answers")
+    first = new_run(server, made, answers(range(3)))
+    without = new_run(server, made, [{"item": row["item"]} for row in answers(range(3))])
+    page = read(server, path(made, first, without))
+    assert page.by_text(re.compile("^B: 40 × this row has no sample")).one.seen
+
+
+def test_other_versions_of_a_grader_and_other_data_are_said(server: Server) -> None:
     assert server.post("/v1/graders", {"key": "strict", "grader": EXACT}).status == 201
     made = new_eval(server, "Changed", testing_criteria=[{"type": "registered", "key": "strict", "name": "exact"}])
     first = new_run(server, made, answers(range(3)))
     same = new_run(server, made, list(reversed(answers(range(5)))))
     assert server.request("PATCH", "/v1/graders/strict", {"grader": {**EXACT, "operation": "like"}}).status == 200
     later = new_run(server, made, answers(range(3), split="another"))
-    page.goto(path(made, first, same))
-    expect(page.get_by_role("table", name="Differences by criterion")).to_be_visible()
-    expect(page.get_by_text("Not everything else was the same")).to_have_count(0)  # the order of rows is no difference
-    page.goto(path(made, first, later))
-    expect(page.get_by_text("“exact”: A was graded by version 1 of strict, B by version 2 of strict.")).to_be_visible()
-    expect(page.get_by_text("B has other items than A: the data sets differ.")).to_be_visible()
+    page = read(server, path(made, first, same))
+    assert page.by_role("table", "Differences by criterion").one.seen
+    assert page.by_text("Before you believe a difference") == []  # the order of rows is no difference
+    page = read(server, path(made, first, later))
+    assert page.by_text("Before you believe a difference").one.seen
+    assert page.by_text("“exact”: A was graded by version 1 of strict, B by version 2 of strict.").one.seen
+    assert page.by_text("B has other items than A: the data sets differ.").one.seen
 
 
-def test_what_so_few_rows_cannot_show_is_not_called_a_difference(server: Server, page: Page) -> None:
+def test_what_so_few_rows_cannot_show_is_not_called_a_difference(server: Server) -> None:
     made = new_eval(server, "Close")
     first, second, third = (new_run(server, made, answers(right)) for right in (range(20), range(1, 22), range(20)))
-    page.goto(path(made, first, second))
-    summary = page.get_by_role("table", name="Differences by criterion")
-    expect(summary).to_contain_text("No difference that 40 rows could show, p = 1.00")
-    expect(summary).to_contain_text("+2.5")
-    page.goto(path(made, first, third))
-    expect(summary).to_contain_text("The same on every row.")
-    expect(page.get_by_role("article").first).to_contain_text("The same answer as in A.")
-    page.goto(path(made, first, first))
-    expect(page.get_by_text("This is the same run twice.")).to_be_visible()
+    summary = read(server, path(made, first, second)).by_role("table", "Differences by criterion").one.text
+    assert "No difference that 40 rows could show, p = 1.00" in summary
+    assert "+2.5" in summary
+    page = read(server, path(made, first, third))
+    assert "The same on every row." in page.by_role("table", "Differences by criterion").one.text
+    assert "The same answer as in A." in page.by_role("article")[0].text
+    assert read(server, path(made, first, first)).by_text("This is the same run twice.").one.seen
 
 
 def test_a_worse_run_is_called_so_and_swapping_the_sides_turns_it_round(server: Server, page: Page) -> None:
     made = new_eval(server, "Worse")
     good, bad = new_run(server, made, answers(range(40)), "good"), new_run(server, made, answers(range(20)), "bad")
-    page.goto(path(made, good, bad))
-    expect(page.get_by_text("B is worse, p < 0.001")).to_be_visible()
-    page.get_by_role("link", name="Swap").click()
-    expect(page.get_by_text("B is better, p < 0.001")).to_be_visible()
+    visitor = Visitor(server)
+    shown = visitor.go(path(made, good, bad))
+    assert shown.by_text("B is worse, p < 0.001").one.seen
+    shown = visitor.follow(shown.by_role("link", "Swap").one)
+    assert shown.by_text("B is better, p < 0.001").one.seen
+    page.goto(visitor.path)
     expect(page.get_by_label("Run A", exact=True).first).to_be_visible()
     page.locator("#side-a").select_option(good)
     page.wait_for_url(f"**/compare?a={good}&b={good}")
 
 
-def test_rows_are_filtered_by_how_they_changed_and_by_criterion_in_addresses_that_can_be_shared(
-    server: Server, page: Page
-) -> None:
+def test_rows_are_filtered_by_how_they_changed_and_by_criterion_in_addresses_that_can_be_shared(server: Server) -> None:
     made = new_eval(server, "Filtered", testing_criteria=[EXACT, SIMILAR])
     # The texts of both runs' wrong answers differ, and so do their rewards by similarity.
     first = new_run(server, made, answers(range(1, 16)))
     second = new_run(server, made, answers(range(4, 36), "Is it {}?"))
-    page.goto(path(made, first, second))
-    chips = page.get_by_role("navigation", name="Which rows").get_by_role("link")
-    expect(chips).to_have_text(["All 40", "Worse 3", "Better 20", "Changed reward", "Both failed 5", "Both passed 12"])
-    chips.nth(1).click()
-    expect(page).to_have_url(re.compile("change=lost"))
-    expect(page.get_by_role("article")).to_have_count(3)
-    expect(page.get_by_role("navigation", name="Pages")).to_have_count(0)
-    chips.nth(3).click()
-    expect(page.get_by_role("article").filter(has_text="Both")).to_have_count(0)  # 0 stays 0 by string_check
-    page.get_by_role("navigation", name="Criteria").get_by_role("link", name=re.compile("similar")).click()
-    expect(page).to_have_url(re.compile(r"criterion=1.*change=moved|change=moved.*criterion=1"))
-    page.get_by_role("link", name="Next").click()
-    page.get_by_role("link", name="Next").click()
-    expect(page.get_by_role("article").filter(has_text="Both failed").first).to_be_visible()
-    expect(page.get_by_role("article").filter(has_text="Both passed")).to_have_count(0)
-    page.reload()
-    expect(page.get_by_role("article").filter(has_text="Both failed").first).to_be_visible()
+    visitor = Visitor(server)
+    page = visitor.go(path(made, first, second))
+    chips = page.by_role("navigation", "Which rows").one.by_role("link")
+    assert chips.texts == ["All 40", "Worse 3", "Better 20", "Changed reward", "Both failed 5", "Both passed 12"]
+    page = visitor.follow(chips[1])
+    assert "change=lost" in visitor.path
+    assert len(page.by_role("article")) == 3
+    assert page.by_role("navigation", "Pages") == []
+    page = visitor.follow(page.by_role("navigation", "Which rows").one.by_role("link")[3])
+    assert page.by_role("article") != []
+    assert page.by_role("article").containing("Both") == []  # 0 stays 0 by string_check
+    page = visitor.follow(page.by_role("navigation", "Criteria").one.by_role("link", re.compile("similar")).one)
+    assert re.search(r"criterion=1.*change=moved|change=moved.*criterion=1", visitor.path)
+    for _ in range(2):
+        page = visitor.follow(page.by_role("link", "Next").one)
+    assert page.by_role("article").containing("Both failed") != []
+    assert page.by_role("article").containing("Both passed") == []
+    assert visitor.go(visitor.path).by_role("article").texts == page.by_role("article").texts
 
 
-def test_every_pair_is_on_exactly_one_page_and_pages_go_back(server: Server, page: Page) -> None:
+def test_every_pair_is_on_exactly_one_page_and_pages_go_back(server: Server) -> None:
     made = new_eval(server, "Paged")
     first, second = new_run(server, made, answers(range(3, 16))), new_run(server, made, answers(range(4, 36)))
-    page.goto(path(made, first, second))
+    visitor = Visitor(server)
+    page = visitor.go(path(made, first, second))
     seen: list[str] = []
     firsts: list[str] = []
     while True:
-        found = page.get_by_role("article").get_by_role("link", name=re.compile("of run A")).all_inner_texts()
+        found = [link.name for card in page.by_role("article") for link in card.by_role("link", re.compile("of run A"))]
         seen += found
         firsts.append(found[0])
-        following = page.get_by_role("link", name="Next")
-        if not following.count():
+        following = page.by_role("link", "Next")
+        if not following:
             break
-        following.click()
-        page.wait_for_url(re.compile("at="))
+        page = visitor.follow(following.one)
+        assert "at=" in visitor.path
     assert len(seen) == 40
     assert len(set(seen)) == 40
-    page.get_by_role("link", name="Previous").click()
-    expect(page.get_by_role("article").first).to_contain_text(firsts[-2].split("\n")[0].removesuffix(" of run A"))
+    page = visitor.follow(page.by_role("link", "Previous").one)
+    assert firsts[-2] in [link.name for link in page.by_role("article")[0].by_role("link")]
 
 
-def test_runs_of_different_files_are_matched_by_item_and_the_rest_is_counted(server: Server, page: Page) -> None:
+def test_runs_of_different_files_are_matched_by_item_and_the_rest_is_counted(server: Server) -> None:
     made = new_eval(server, "Other files")
     whole = answers(range(20))
     first = new_run(server, made, whole)
     second = new_run(server, made, [*reversed(whole[5:]), {"item": {"answer": "New"}, "sample": "New"}])
-    page.goto(path(made, first, second))
-    expect(page.get_by_text("rows are matched by equal items")).to_be_visible()
-    expect(page.get_by_text("5 rows of A and 1 row of B without a partner")).to_be_visible()
-    expect(page.get_by_text("35 rows in both")).to_be_visible()
+    page = read(server, path(made, first, second))
+    assert page.by_text("rows are matched by equal items").one.seen
+    assert page.by_text("5 rows of A and 1 row of B without a partner").one.seen
+    assert page.by_text("35 rows in both").one.seen
     stranger = new_run(server, made, answers(range(40), split="another"))
-    page.goto(path(made, first, stranger))
-    expect(page.get_by_text("No rows in common: the rates are compared as they are")).to_be_visible()
-    expect(page.get_by_text("B is better, p < 0.001")).to_be_visible()
-    expect(page.get_by_role("heading", name="No row in common")).to_be_visible()
+    page = read(server, path(made, first, stranger))
+    assert page.by_text("No rows in common: the rates are compared as they are").one.seen
+    assert page.by_text("B is better, p < 0.001").one.seen
+    assert page.by_role("heading", "No row in common").one.seen
 
 
 def test_hostile_items_and_answers_are_shown_and_never_run(server: Server, page: Page) -> None:
@@ -230,30 +245,25 @@ def test_text_from_right_to_left_is_shown_so_even_where_it_differs_from_its_star
     assert sample.evaluate("(each) => getComputedStyle(each).direction") == "rtl"
 
 
-def test_a_long_answer_is_cut_with_the_way_to_all_of_it(server: Server, page: Page) -> None:
+def test_a_long_answer_is_cut_with_the_way_to_all_of_it(server: Server) -> None:
     made = new_eval(server, "Long answers")
     item = {"answer": "x", **{f"field {number}": "long " * 500 for number in range(12)}}
     runs = [new_run(server, made, [{"item": item, "sample": f"{word} " * 20_000}]) for word in ("one", "two")]
-    page.goto(path(made, *runs))
-    card = page.get_by_role("article")
-    expect(card.get_by_role("link", name="All of it").first).to_have_attribute("href", re.compile("/rows/0$"))
-    expect(card).to_contain_text("5 more fields")
-    assert len(card.inner_text()) < 20_000
+    card = read(server, path(made, *runs)).by_role("article").one
+    assert card.by_role("link", "All of it")[0].attributes["href"].endswith("/rows/0")
+    assert "5 more fields" in card.text
+    assert len(card.text) < 20_000
 
 
-def test_without_two_runs_named_the_newest_are_compared_and_below_two_it_says_what_to_do(
-    server: Server, page: Page
-) -> None:
+def test_without_two_runs_named_the_newest_are_compared_and_below_two_it_says_what_to_do(server: Server) -> None:
     made = new_eval(server, "Newest")
-    page.goto(f"/evals/{made}/compare")
-    expect(page.get_by_role("heading", name="There is no run so far")).to_be_visible()
+    assert read(server, f"/evals/{made}/compare").by_role("heading", "There is no run so far").one.seen
     runs = [new_run(server, made, answers(range(number)), f"run {number}") for number in (1, 2, 3)]
-    page.goto(f"/evals/{made}/compare")
-    page.wait_for_url(f"**/compare?a={runs[1]}&b={runs[2]}")
-    page.goto(f"/evals/{made}/compare?b={runs[0]}")
-    page.wait_for_url(f"**/compare?a={runs[2]}&b={runs[0]}")
-    page.goto(f"/evals/{made}/compare?a={runs[2]}")
-    page.wait_for_url(f"**/compare?a={runs[2]}&b={runs[1]}")
+    visitor = Visitor(server)
+    for query, (first, second) in (("", (1, 2)), (f"?b={runs[0]}", (2, 0)), (f"?a={runs[2]}", (2, 1))):
+        visitor.go(f"/evals/{made}/compare{query}")
+        assert visitor.path == f"/evals/{made}/compare?a={runs[first]}&b={runs[second]}"
+        assert visitor.answer.status == 200
 
 
 @pytest.mark.parametrize(

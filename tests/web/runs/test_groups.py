@@ -9,6 +9,8 @@ from tests.server.client import EXACT, Server
 from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval, new_run
 from tests.web.conftest import Open
 from tests.web.forms import get
+from tests.web.reading import read
+from tests.web.visiting import Visitor
 
 ALIKE = {
     "type": "text_similarity",
@@ -83,28 +85,28 @@ def test_filters_join_and_can_be_taken_away(page: Page, path: str) -> None:
     assert 4 in numbers(page) or 24 in numbers(page)
 
 
-def test_rows_are_chosen_by_reward_and_by_criterion_and_status_together(server: Server, page: Page, path: str) -> None:
-    page.goto(f"{path}?of=2&low=&high=0.5&status=fail&criterion=1-fail&sort=-row")
-    expect(page.get_by_text("1 – 16 of 16 rows")).to_be_visible()
-    expect(page.get_by_role("list", name="Filters")).to_contain_text("alike ≤ 0.5")
-    page.locator(".rows__number a").first.click()
-    expect(page.get_by_role("heading", name="Row 28")).to_be_visible()
-    page.keyboard.press("j")
-    expect(page.get_by_role("heading", name="Row 27")).to_be_visible()
-    page.keyboard.press("k")
-    expect(page.get_by_role("heading", name="Row 28")).to_be_visible()
+def test_rows_are_chosen_by_reward_and_by_criterion_and_status_together(server: Server, path: str) -> None:
+    visitor = Visitor(server)
+    page = visitor.go(f"{path}?of=2&low=&high=0.5&status=fail&criterion=1-fail&sort=-row")
+    assert page.by_text("1 – 16 of 16 rows").one.seen
+    assert "alike ≤ 0.5" in page.by_role("list", "Filters").one.text
+    page = visitor.follow(page.css(".rows__number a")[0])
+    assert page.by_role("heading", "Row 28").one.seen
+    page = visitor.follow(page.by_role("link", "Next").one)
+    assert page.by_role("heading", "Row 27").one.seen
+    page = visitor.follow(page.by_role("link", "Previous").one)
+    assert page.by_role("heading", "Row 28").one.seen
 
 
-def test_a_search_looks_among_the_chosen_rows(page: Page, path: str) -> None:
-    page.goto(f"{path}?where=is.metadata.language=de&q=rome")
-    assert numbers(page) == [0, 1]
+def test_a_search_looks_among_the_chosen_rows(server: Server, path: str) -> None:
+    shown = read(server, f"{path}?where=is.metadata.language=de&q=rome")
+    assert shown.css(".rows__number a").texts == ["Row 0", "Row 1"]
 
 
-def test_a_number_leads_to_its_row(page: Page, path: str) -> None:
-    page.goto(path)
-    page.get_by_label("Go to row").fill("17")
-    page.get_by_role("button", name="Go", exact=True).click()
-    expect(page.get_by_role("heading", name="Row 17")).to_be_visible()
+def test_a_number_leads_to_its_row(server: Server, path: str) -> None:
+    visitor = Visitor(server)
+    go = visitor.go(path).by_role("button", "Go", exact=True).one
+    assert visitor.press(go, {"Go to row": "17"}).by_role("heading", "Row 17").one.seen
 
 
 @pytest.mark.parametrize(

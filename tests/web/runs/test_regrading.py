@@ -14,6 +14,7 @@ from tests.server.client import Server, wait_for
 from tests.web.browser import HOSTILE, Scheme, Width, check_page
 from tests.web.conftest import Open, Start
 from tests.web.forms import get, post
+from tests.web.reading import read
 
 RUN = "/evals/eval_1/runs/evalrun_1"
 
@@ -37,12 +38,11 @@ def test_an_imported_run_is_marked_and_can_be_graded_again(
 ) -> None:
     server = start()
     imported(server, tmp_path / "archive")
+    assert read(server, "/evals").by_text("Imported", exact=True).one.seen
+    (marked,) = [cell for cell in read(server, "/evals/eval_1").by_role("cell") if cell.by_text("Imported", exact=True)]
+    assert marked.seen
     window = open_window(server, scheme, width)
     page = window.page
-    page.goto("/evals")
-    expect(page.get_by_text("Imported", exact=True)).to_be_visible()
-    page.goto("/evals/eval_1")
-    expect(page.get_by_role("cell").get_by_text("Imported", exact=True)).to_be_visible()
     page.goto(RUN)
     expect(page.get_by_text(hosted.SOURCE)).to_be_visible()
     check_page(window, "run-imported")

@@ -8,10 +8,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.server.client import EXACT, Server
-from tests.web.browser import HOSTILE, WIDTHS, Scheme, Width, check_page, new_eval, new_run
+from tests.web.browser import HOSTILE, WIDTHS, Scheme, Width, asked_by, check_page, new_eval, new_run
 from tests.web.conftest import Open
 from tests.web.forms import get
 from tests.web.geography import JURY, SAID, Geography, geography
+from tests.web.reading import Element, read, read_answer
+from tests.web.visiting import Visitor
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,10 @@ def result(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
 
+def judged_in(page: Element, name: str) -> Element:
+    return page.by_role("article", name).one
+
+
 def path_of(server: Server, sample: str | None, **item: object) -> str:
     """The page of the only row of a new run."""
     made = new_eval(server, "one row", testing_criteria=[{**EXACT, "reference": "x"}])
@@ -43,15 +49,15 @@ def test_the_row_in_every_look(world: Geography, open_window: Open, scheme: Sche
     check_page(window, "row")
 
 
-def test_the_conversation_is_shown_and_the_answer_rendered(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/4")
-    talk = there.get_by_role("region", name="Conversation")
-    expect(talk.get_by_text("Answer briefly.").first).to_be_visible()
-    expect(talk.locator(".md__heading", has_text="Paris")).to_be_visible()  # no heading of the page
-    expect(talk.get_by_role("table")).to_contain_text("2,102,650")
-    link = talk.get_by_role("link", name="the article")
-    expect(link).to_have_attribute("href", "https://example.org/paris")
-    expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+def test_the_conversation_is_shown_and_the_answer_rendered(world: Geography) -> None:
+    talk = read(world, f"{world.run}/rows/4").by_role("region", "Conversation").one
+    assert talk.by_text("Answer briefly.")[0].seen
+    assert talk.css(".md__heading").containing("Paris").one.seen
+    assert talk.by_role("heading", "Paris") == []  # no heading of the page
+    assert "2,102,650" in talk.by_role("table").one.text
+    link = talk.by_role("link", "the article").one
+    assert link.attributes["href"] == "https://example.org/paris"
+    assert link.attributes["rel"] == "noopener noreferrer nofollow"
 
 
 def test_the_text_as_it_is_comes_with_a_tick(there: Page, world: Geography) -> None:
@@ -64,69 +70,62 @@ def test_the_text_as_it_is_comes_with_a_tick(there: Page, world: Geography) -> N
     expect(there.get_by_role("heading", name="Paris", exact=True)).to_be_hidden()
 
 
-def test_an_answer_in_json_is_shown_as_json(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/3")
-    expect(there.get_by_label("What the assistant says", exact=True)).to_contain_text('"people": 68000000')
+def test_an_answer_in_json_is_shown_as_json(world: Geography) -> None:
+    said = read(world, f"{world.run}/rows/3").by_label("What the assistant says", exact=True).one
+    assert '"people": 68000000' in said.text
 
 
-def test_a_judge_tells_its_steps_and_conclusion_and_what_it_was_asked(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/5")
-    judged = result(there, "helpful and short")
-    expect(judged).to_contain_text("0.25")
-    expect(judged).to_contain_text("passes from 0.4")
-    expect(judged.get_by_role("listitem").first).to_contain_text("Compare with the reference.Both name Paris.")
-    expect(judged).to_contain_text("The judge's conclusion 0.25")
-    expect(judged).to_contain_text(re.compile(r"judge\s*120 tokens\s*\$0\.0003"))  # 100 at $1 and 20 at $10 a million
-    asked = judged.get_by_text("You grade answers.").first
-    expect(asked).to_be_hidden()
-    judged.get_by_text("What the judge was asked").click()
-    expect(asked).to_be_visible()
-    judged.get_by_text("Its answer, word for word").click()
-    expect(judged.get_by_label("The judge's answer")).to_contain_text('"result": 0.25')
+def test_a_judge_tells_its_steps_and_conclusion_and_what_it_was_asked(world: Geography) -> None:
+    judged = judged_in(read(world, f"{world.run}/rows/5"), "helpful and short")
+    assert "0.25" in judged.text
+    assert "passes from 0.4" in judged.text
+    assert "Compare with the reference.Both name Paris." in judged.by_role("listitem")[0].text
+    assert "The judge's conclusion 0.25" in judged.text
+    assert re.search(r"judge\s*120 tokens\s*\$0\.0003", judged.text)  # 100 at $1 and 20 at $10 a million
+    asked = judged.css("details").containing("What the judge was asked").one
+    assert not asked.by_text("You grade answers.")[0].seen  # until it is opened
+    answer = judged.css("details").containing("Its answer, word for word").one.by_label("The judge's answer").one
+    assert '"result": 0.25' in answer.text
 
 
-def test_code_tells_its_traceback_and_what_it_printed(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/3")
-    judged = result(there, "well formed")
-    expect(judged.get_by_label("What went wrong")).to_contain_text("line 4, in grade")
-    expect(judged.get_by_label("What went wrong")).to_contain_text(
-        "ValueError: no city in What is the capital of France?"
-    )
-    expect(judged.get_by_label("Printed by the grader")).to_have_text("looking at 3")
-    expect(judged).to_contain_text("Error")
+def test_code_tells_its_traceback_and_what_it_printed(world: Geography) -> None:
+    judged = judged_in(read(world, f"{world.run}/rows/3"), "well formed")
+    wrong = judged.by_label("What went wrong").one.text
+    assert "line 4, in grade" in wrong
+    assert "ValueError: no city in What is the capital of France?" in wrong
+    assert judged.by_label("Printed by the grader").one.text == "looking at 3"
+    assert "Error" in judged.text
 
 
-def test_a_reward_of_parts_tells_each(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/4")
-    judged = result(there, "all together")
-    parts = judged.get_by_role("list", name="Made of").get_by_role("listitem")
-    expect(parts.nth(1)).to_contain_text(re.compile(r"other\s*string_check\s*1"))
-    parts.first.get_by_text("alike").first.click()
-    expect(parts.first.get_by_label("Reference, filled in")).to_contain_text("Paris")
-    expect(judged.locator(".formula")).to_contain_text("0.5 * alike + 0.5 * other")
-    expect(judged.locator(".formula")).to_contain_text(re.compile(r"= 0\.5 \* 0\.0\d+ \+ 0\.5 \* 1\s*= 0\.5\d*"))
+def test_a_reward_of_parts_tells_each(world: Geography) -> None:
+    judged = judged_in(read(world, f"{world.run}/rows/4"), "all together")
+    parts = judged.by_role("list", "Made of").one.by_role("listitem")
+    assert re.search(r"other\s*string_check\s*1", parts[1].text)
+    assert "Paris" in parts[0].css("details")[0].by_label("Reference, filled in").one.text
+    formula = judged.css(".formula").one.text
+    assert "0.5 * alike + 0.5 * other" in formula
+    assert re.search(r"= 0\.5 \* 0\.0\d+ \+ 0\.5 \* 1\s*= 0\.5\d*", formula)
 
 
-def test_a_rule_shows_both_texts_filled_in_and_where_they_differ(server: Server, page: Page) -> None:
-    page.goto(path_of(server, "x Y"))
-    judged = result(page, "exact")
-    expect(judged).to_contain_text("0 it does not hold")
-    expect(judged).to_contain_text("Is the input exactly the reference?")
-    expect(judged.get_by_label("Input, filled in")).to_contain_text("Y")
-    expect(judged.locator("del")).to_have_text(re.compile(r"only here:\s+Y"))
-    expect(judged.get_by_label("Reference, filled in")).to_have_text(re.compile("x$"))
-    expect(judged).to_contain_text("{{sample.output_text}}")
-    expect(judged).to_contain_text("The reference stands inside the input: like or ilike would hold.")
+def test_a_rule_shows_both_texts_filled_in_and_where_they_differ(server: Server) -> None:
+    judged = judged_in(read(server, path_of(server, "x Y")), "exact")
+    assert "0 it does not hold" in judged.text
+    assert "Is the input exactly the reference?" in judged.text
+    assert "Y" in judged.by_label("Input, filled in").one.text
+    assert re.search(r"only here:\s+Y", judged.css("del").one.text)
+    assert judged.by_label("Reference, filled in").one.text.endswith("x")
+    assert "{{sample.output_text}}" in judged.text
+    assert "The reference stands inside the input: like or ilike would hold." in judged.text
 
 
-def test_code_that_raised_shows_its_line(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/3")
-    lines = result(there, "well formed").get_by_label("The grader's source where it failed").get_by_role("row")
-    expect(lines.nth(3)).to_have_class("source__wrong")
-    expect(lines.nth(3)).to_contain_text('raise ValueError("no city in "')
+def test_code_that_raised_shows_its_line(world: Geography) -> None:
+    judged = judged_in(read(world, f"{world.run}/rows/3"), "well formed")
+    line = judged.by_label("The grader's source where it failed").one.by_role("row")[3]
+    assert line.attributes["class"] == "source__wrong"
+    assert 'raise ValueError("no city in "' in line.text
 
 
-def test_a_panel_is_shown_side_by_side(there: Page, world: Geography) -> None:
+def test_a_panel_is_shown_side_by_side(world: Geography) -> None:
     grader = {
         "type": "score_model",
         "name": "two",
@@ -139,13 +138,12 @@ def test_a_panel_is_shown_side_by_side(there: Page, world: Geography) -> None:
     (item,) = world.get(f"/v1/evals/{eval_id}/runs/{run_id}/output_items").json()["data"]
     said = item["results"][0]["judgements"]
     assert [(each["model"], each["cost"], "input" in each) for each in said] == [("judge", 0.0003, False)] * 2
-    there.goto(f"/evals/{eval_id}/runs/{run_id}/rows/0")
-    judges = there.get_by_label("What each judge said").locator(".panel__judge")
-    expect(judges).to_have_count(2)
-    for index in range(2):
-        expect(judges.nth(index)).to_contain_text("The judge's conclusion 0.25")
-        judges.nth(index).get_by_text("What the judge was asked").click()
-        expect(judges.nth(index)).to_contain_text("Question 5: ?")
+    shown = read(world, f"/evals/{eval_id}/runs/{run_id}/rows/0")
+    judges = shown.by_label("What each judge said").one.css(".panel__judge")
+    assert len(judges) == 2
+    for judge in judges:
+        assert "The judge's conclusion 0.25" in judge.text
+        assert "Question 5: ?" in judge.css("details").containing("What the judge was asked").one.text
 
 
 def test_no_judge_of_a_panel_is_out_of_sight(world: Geography, open_window: Open) -> None:
@@ -173,37 +171,40 @@ def test_who_differed_from_the_panel_is_marked(
     expect(judges.nth(0)).to_contain_text(re.compile(r"judge\s*differs\s*The judge's conclusion 0.2"))
     expect(judges.nth(1)).to_contain_text(re.compile(r"contrary\s*The judge's conclusion 0.8"))
     check_page(window, "row-jury")
-    page.goto(f"/evals/{eval_id}/runs/{run_id}/rows/1")
-    expect(judges).to_have_count(2)
-    expect(judged).not_to_contain_text("split")
-    expect(judged).not_to_contain_text("differs")
+    agreed = judged_in(read(world, f"/evals/{eval_id}/runs/{run_id}/rows/1"), "jury")
+    assert len(agreed.css(".panel__judge")) == 2
+    assert "split" not in agreed.text
+    assert "differs" not in agreed.text
 
 
-def test_an_error_says_what_was_missing_and_shows_no_reward(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}/rows/5")
-    judged = result(there, "all together")
-    expect(judged).to_contain_text("Error")
-    expect(judged).to_contain_text('this item has no field "known"')
-    expect(judged.locator(".judged__reward")).to_have_count(0)
-    expect(judged.get_by_role("listitem").nth(1)).to_contain_text(re.compile(r"other\s*string_check\s*error"))
+def test_an_error_says_what_was_missing_and_shows_no_reward(world: Geography) -> None:
+    judged = judged_in(read(world, f"{world.run}/rows/5"), "all together")
+    assert "Error" in judged.text
+    assert 'this item has no field "known"' in judged.text
+    assert judged.css(".judged__reward") == []
+    assert re.search(r"other\s*string_check\s*error", judged.by_role("listitem")[1].text)
 
 
-def test_next_and_previous_stay_within_the_choice(there: Page, world: Geography) -> None:
-    there.goto(f"{world.run}?status=error&sort=-row")
-    there.locator(".rows__number a").nth(1).click()
-    expect(there).to_have_url(re.compile(r"/rows/24\?status=error&sort=-row$"))
-    there.get_by_role("link", name="Next").click()
-    expect(there.get_by_role("heading", name="Row 20")).to_be_visible()
-    there.keyboard.press("k")
-    expect(there.get_by_role("heading", name="Row 24")).to_be_visible()
-    there.keyboard.press("j")
-    expect(there.get_by_role("heading", name="Row 20")).to_be_visible()
+def test_next_and_previous_stay_within_the_choice(world: Geography) -> None:
+    visitor = Visitor(world)
+    page = visitor.go(f"{world.run}?status=error&sort=-row")
+    page = visitor.follow(page.css(".rows__number a")[1])
+    assert visitor.path == f"{world.run}/rows/24?status=error&sort=-row"
+    page = visitor.follow(page.by_role("link", "Next").one)
+    assert page.by_role("heading", "Row 20").one.seen
     for number in (24, 25):
-        there.keyboard.press("ArrowLeft")
+        page = visitor.follow(page.by_role("link", "Previous").one)
+        assert page.by_role("heading", f"Row {number}").one.seen
+    assert page.by_role("link", "Previous") == []
+    visitor.follow(page.by_role("link", "student, temperature 1").one)
+    assert visitor.path == f"{world.run}?status=error&sort=-row"
+
+
+def test_keys_lead_to_the_next_row_and_to_the_one_before(there: Page, world: Geography) -> None:
+    there.goto(f"{world.run}/rows/24?status=error&sort=-row")
+    for key, number in (("j", 20), ("k", 24), ("ArrowLeft", 25), ("ArrowRight", 24)):
+        there.keyboard.press(key)
         expect(there.get_by_role("heading", name=f"Row {number}")).to_be_visible()
-    expect(there.get_by_role("link", name="Previous")).to_have_count(0)
-    there.get_by_role("link", name="student, temperature 1").click()
-    expect(there).to_have_url(re.compile(r"\?status=error&sort=-row$"))
 
 
 def test_its_link_can_be_copied(world: Geography, open_window: Open) -> None:
@@ -240,33 +241,34 @@ def test_a_row_that_is_not_there_is_told(world: Geography, idx: str, ending: str
     ],
 )
 def test_hostile_texts_are_read_and_never_run(server: Server, page: Page, sample: str) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(path_of(server, sample, **{HOSTILE: sample, "deep": {HOSTILE: [HOSTILE]}}))
-    expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
+    with asked_by(page) as asked:
+        page.goto(path_of(server, sample, **{HOSTILE: sample, "deep": {HOSTILE: [HOSTILE]}}))
+        expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
+    assert asked
     assert page.locator("main script, main img, main iframe, main a[href^='javascript']").count() == 0
     assert all(url.startswith(server.url) for url in asked)
 
 
-def test_values_of_every_kind_are_shown(server: Server, page: Page) -> None:
-    page.goto(path_of(server, "", empty="", none=None, yes=True, many=list(range(200)), half="\ud83d", number=-1.5))
-    item = page.get_by_role("region", name="Item")
+def test_values_of_every_kind_are_shown(server: Server) -> None:
+    page = read(
+        server, path_of(server, "", empty="", none=None, yes=True, many=list(range(200)), half="\ud83d", number=-1.5)
+    )
+    item = page.by_role("region", "Item").one
     for shown in ("empty", "null", "true", "-1.5"):
-        expect(item).to_contain_text(shown)
-    expect(item.get_by_label("many")).to_contain_text("199")
-    sample = page.get_by_role("region", name="Sample")
-    expect(sample).to_contain_text("Nothing.")
-    expect(sample).not_to_contain_text("no sample")  # an empty answer is one
-    page.goto(path_of(server, None))
-    expect(sample).to_contain_text("This row has no sample.")
+        assert shown in item.text
+    assert "199" in item.by_label("many").one.text
+    sample = page.by_role("region", "Sample").one.text
+    assert "Nothing." in sample
+    assert "no sample" not in sample  # an empty answer is one
+    assert "This row has no sample." in read(server, path_of(server, None)).by_role("region", "Sample").one.text
 
 
-def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server, page: Page) -> None:
-    path = path_of(server, "word " * 30_000, many=[{"a": n} for n in range(30_000)])
-    page.goto(path)
-    expect(page.get_by_text("100,000 more characters are in the row's JSON").first).to_be_visible()
-    expect(page.get_by_text("only its start is shown here")).to_be_visible()
-    assert len(get(server, path).body) < 1_500_000
+def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server) -> None:
+    answer = get(server, path_of(server, "word " * 30_000, many=[{"a": n} for n in range(30_000)]))
+    page = read_answer(answer)
+    assert "100,000 more characters are in the row's JSON" in page.css(".cut")[0].text
+    assert "only its start is shown here" in page.css(".row__cut").one.text
+    assert len(answer.body) < 1_500_000
 
 
 PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501

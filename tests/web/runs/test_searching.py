@@ -1,12 +1,13 @@
 """A search through many rows: it goes on by itself until it finds some, or is stopped; and a choice has a link."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.server.client import Server
-from tests.web.browser import new_eval, new_run, rows
+from tests.web.browser import asked_by, new_eval, new_run, rows
 from tests.web.conftest import Open
 
 HASTY = """
@@ -35,19 +36,21 @@ def path(hasty: Server) -> str:
     return f"/evals/{eval_id}/runs/{new_run(hasty, eval_id, [*rows(ROWS), last])}"
 
 
-def searches(page: Page) -> list[str]:
-    """The addresses that are asked for from now on, to go on with a search."""
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "&at=" in request.url else None)
-    return asked
+@contextmanager
+def searches(page: Page) -> Iterator[list[str]]:
+    """The addresses that are asked for meanwhile, to go on with a search."""
+    found: list[str] = []
+    with asked_by(page) as asked:
+        yield found
+    found += [url for url in asked if "&at=" in url]
 
 
 def test_a_search_goes_on_by_itself_until_it_finds_a_row(hasty: Server, path: str, open_window: Open) -> None:
     page = open_window(hasty).page
-    asked = searches(page)
-    page.goto(f"{path}?q=needle")
-    expect(page.locator(".rows__number a")).to_have_text([f"Row {ROWS}"])
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    with searches(page) as asked:
+        page.goto(f"{path}?q=needle")
+        expect(page.locator(".rows__number a")).to_have_text([f"Row {ROWS}"])
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     assert len(asked) > 2
     assert len(set(asked)) == len(asked)  # each part of the run is looked at once
 
@@ -67,12 +70,12 @@ def test_a_search_is_stopped_and_goes_on_when_asked(hasty: Server, path: str, op
     with page.expect_request("**/*&at=*"):
         page.goto(f"{path}?q=needle")
     stop = page.get_by_role("button", name="Stop")
-    asked = searches(page)
-    with page.expect_event("requestfailed"):
-        stop.click()
-    expect(page.get_by_text("the search was stopped")).to_be_visible()
-    expect(stop).to_have_count(0)
-    page.unroute("**/*&at=*")
+    with searches(page) as asked:
+        with page.expect_event("requestfailed"):
+            stop.click()
+        expect(page.get_by_text("the search was stopped")).to_be_visible()
+        expect(stop).to_have_count(0)
+        page.unroute("**/*&at=*")
     assert (len(held), asked) == (1, [])
     on = page.get_by_role("link", name="Search on")
     expect(on).to_be_focused()

@@ -9,9 +9,10 @@ from playwright.sync_api import Page, expect
 
 from tests.judges.faults import Answer, FaultServer, Raw
 from tests.server.client import EXACT, Server, form, wait_for
-from tests.web.browser import HOSTILE, Scheme, Width, check_page, new_eval
-from tests.web.conftest import Open, Start
+from tests.web.browser import HOSTILE, Scheme, Width, check_look, check_page, new_eval
+from tests.web.conftest import Open, Start, in_both_looks
 from tests.web.forms import HTML, cookies_of, get, send, token_in
+from tests.web.reading import Element, read_answer
 
 CSV = "question,answer,sample\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Milan\n"
 JSONL = '{"item": {"answer": "Paris"}, "sample": "Paris"}\n{"item": {"answer": "Rome"}, "sample": "Milan"}\n'
@@ -53,6 +54,7 @@ def kept(server: Server) -> int:
     return len(list(folder.iterdir())) if folder.exists() else 0
 
 
+@in_both_looks  # the longest form, as it is filled in on a phone too
 def test_a_csv_file_is_looked_at_uploaded_and_graded(
     start: Start, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -61,7 +63,7 @@ def test_a_csv_file_is_looked_at_uploaded_and_graded(
     page = window.page
     made = new_eval(server, "Capitals")
     page.goto(f"/evals/{made}/new-run")
-    check_page(window, "new-run")
+    check_look(window, "new-run")
     choose(page, "capitals.csv", CSV)
     table = page.get_by_role("table", name="The first rows")
     expect(table.get_by_role("columnheader")).to_have_text(["Line", "question", "answer", "sample"])
@@ -75,7 +77,7 @@ def test_a_csv_file_is_looked_at_uploaded_and_graded(
     page.get_by_label("Most minutes").fill("5")
     page.get_by_label("Key").fill("team")
     page.get_by_label("Value").fill("geo")
-    check_page(window, "new-run-filled")
+    check_look(window, "new-run-filled")
     page.get_by_role("button", name="Start the run").click()
     run = started(server, page)
     assert run["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
@@ -110,34 +112,54 @@ def test_a_file_that_is_on_the_server_is_used_again(server: Server, page: Page) 
     assert len(files(server)) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("bad.jsonl", JSONL + "{not json}\n", "Line 3: not JSON"),
-        ("bad.csv", CSV + "one,two\n", "Line 4: it has 2 values, the header has 3."),
-        ("list.jsonl", "5\n", "Line 1: row: expected an object, found a number (5)."),
-        ("header.csv", "question,answer\n", "There are no rows in it."),
-        ("picture.png", "\x89PNG\r\n\x1a\n\x00\x00", "not JSON"),
-        ("array.json", '[{"item": {}},', "Not a JSON array"),
-        ("empty.jsonl", "", "“empty.jsonl” is empty."),
-    ],
-)
+def refused(server: Server, made: str, content: str, name: str, **fields: str) -> Element:
+    """What a form without a script gets back: nothing of the file is kept, and no run is there."""
+    before = files(server), kept(server)
+    path = f"/evals/{made}/new-run"
+    shown = get(server, path)
+    kind, body = form([("csrf_token", token_in(shown)), *fields.items()], content.encode(), name)
+    answer = send(server, "POST", path, {**HTML, "cookie": cookies_of(shown), "content-type": kind}, body)
+    assert answer.status == 400
+    assert (files(server), kept(server)) == before
+    assert server.get(f"/v1/evals/{made}/runs").json()["data"] == []
+    return read_answer(answer)
+
+
+WRONG_FILES = [
+    ("bad.jsonl", JSONL + "{not json}\n", "Line 3: not JSON"),
+    ("bad.csv", CSV + "one,two\n", "Line 4: it has 2 values, the header has 3."),
+    ("list.jsonl", "5\n", "Line 1: row: expected an object, found a number (5)."),
+    ("header.csv", "question,answer\n", "There are no rows in it."),
+    ("picture.png", "\x89PNG\r\n\x1a\n\x00\x00", "not JSON"),
+    ("array.json", '[{"item": {}},', "Not a JSON array"),
+    ("empty.jsonl", "", "“empty.jsonl” is empty."),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "told"), WRONG_FILES, ids=[name for name, _, _ in WRONG_FILES])
 def test_a_file_of_which_no_run_can_be_made_is_refused_and_not_kept(
-    server: Server, open_window: Open, name: str, text: str, told: str
+    server: Server, name: str, text: str, told: str
 ) -> None:
+    error = refused(server, new_eval(server, "Wrong files"), text, name).css("[data-error=file]").one
+    assert error.seen
+    assert told in error.text
+
+
+def test_after_a_file_that_was_refused_another_one_is_taken(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
     page = window.page
-    made = new_eval(server, "Wrong files")
+    made = new_eval(server, "Wrong file, right file")
     before, on_disk = files(server), kept(server)
     page.goto(f"/evals/{made}/new-run")
-    choose(page, name, text)
-    page.get_by_role("button", name="Start the run").click()
-    expect(page.locator("[data-error=file]")).to_contain_text(told)
-    expect(page.get_by_role("button", name="Start the run")).to_be_enabled()
+    for name, text, told in (WRONG_FILES[0], WRONG_FILES[-1]):
+        choose(page, name, text)
+        expect(page.locator("[data-error=file]")).to_be_hidden()  # the way on is open
+        page.get_by_role("button", name="Start the run").click()
+        expect(page.locator("[data-error=file]")).to_contain_text(told)
+        expect(page.get_by_role("button", name="Start the run")).to_be_enabled()
     assert (files(server), kept(server)) == (before, on_disk)
-    assert server.get(f"/v1/evals/{made}/runs").json()["data"] == []
-    choose(page, "good.jsonl", JSONL)  # the way on is open
+    choose(page, "good.jsonl", JSONL)
     expect(page.locator("[data-error=file]")).to_be_hidden()
     page.get_by_role("button", name="Start the run").click()
     assert started(server, page)["status"] == "completed"
@@ -226,70 +248,78 @@ JUDGED = {"type": "score_model", "name": "judged", "input": [{"role": "user", "c
 
 
 @pytest.mark.parametrize("has_provider", [True, False])
-def test_a_model_that_is_not_there_is_told_and_nobody_is_asked(
-    start: Start, open_window: Open, has_provider: bool
-) -> None:
+def test_a_model_that_is_not_there_is_told_and_nobody_is_asked(start: Start, has_provider: bool) -> None:
     with FaultServer() as model:
         model.always(Raw(b'{"object": "list", "data": [{"id": "careful-judge"}, {"id": "student-1"}]}'), "/models")
         server = start(env={"OPENAI_BASE_URL": f"{model.url}/v1"} if has_provider else {})
-        window = open_window(server)
-        window.expect_problem("400")
-        page = window.page
         made = new_eval(server, "Judged", testing_criteria=[{**JUDGED, "model": "carefull-judge"}])
-        page.goto(f"/evals/{made}/new-run")
-        choose(page, "rows.jsonl", JSONL)
-        page.get_by_role("button", name="Start the run").click()
+        error = refused(server, made, JSONL, "rows.jsonl").css("[data-error=form]").one
+        assert error.seen
         told = 'Model "carefull-judge": openai does not list it' if has_provider else 'Unknown model "carefull-judge"'
-        expect(page.locator("[data-error=form]")).to_contain_text(told)
-        if has_provider:
-            expect(page.locator("[data-error=form]")).to_contain_text("Did you mean careful-judge?")
-        made = new_eval(server, "Sampled")
-        page.goto(f"/evals/{made}/new-run")
-        choose(page, "rows.jsonl", JSONL)
-        page.get_by_text("Ask a model", exact=True).click()
-        page.get_by_label("Model", exact=True).fill("student-l")
-        page.get_by_label("User prompt").fill("{{ item.answer }}")
-        page.get_by_role("button", name="Start the run").click()
-        box = page.get_by_label("Model", exact=True)
+        assert told in error.text
+        assert ("Did you mean careful-judge?" in error.text) == has_provider
+        asked = {"answers": "model", "model": "student-l", "prompt": "{{ item.answer }}"}
+        page = refused(server, new_eval(server, "Sampled"), JSONL, "rows.jsonl", **asked)
         told = "Did you mean student-1?" if has_provider else 'Unknown model "student-l"'
-        expect(box).to_have_accessible_description(re.compile(re.escape(told)))
+        assert told in described(page, page.by_label("Model", exact=True).one)
         assert {request.path for request in model.requests} == ({"/v1/models"} if has_provider else set())
         assert files(server) == []
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "told"),
-    [
-        ("prompt", "{{ sample.output_text }}", "there is no sample yet"),
-        ("prompt", "{{ nonsense.x }}", "nonsense"),
-        ("dollars", "a lot", 'Found "a lot". It takes a number above 0.'),
-        ("tokens", "-5", 'Found "-5". It takes a number above 0.'),
-        ("minutes", "0", 'Found "0". It takes a number above 0.'),
-        ("metadata_value", "lonely", "The value “lonely” needs a key."),
-    ],
-)
-def test_what_is_wrong_is_told_at_its_field_and_the_chosen_file_stays(
-    server: Server, open_window: Open, field: str, value: str, told: str
-) -> None:
+def described(page: Element, field: Element) -> str:
+    """What a screen reader says about a field that is wrong."""
+    assert field.attributes["aria-invalid"] == "true"
+    return " ".join(page.css(f'[id="{own}"]').one.text for own in field.attributes["aria-describedby"].split())
+
+
+WRONG_FIELDS = [
+    ("prompt", "{{ sample.output_text }}", "there is no sample yet"),
+    ("prompt", "{{ nonsense.x }}", "nonsense"),
+    ("dollars", "a lot", 'Found "a lot". It takes a number above 0.'),
+    ("tokens", "-5", 'Found "-5". It takes a number above 0.'),
+    ("minutes", "0", 'Found "0". It takes a number above 0.'),
+    ("metadata_value", "lonely", "The value “lonely” needs a key."),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "told"), WRONG_FIELDS)
+def test_what_is_wrong_is_told_at_its_field(server: Server, field: str, value: str, told: str) -> None:
+    asked = {"answers": "model", "model": "student", "prompt": "{{ item.answer }}", "metadata_key": "", field: value}
+    page = refused(server, new_eval(server, "Wrong fields"), JSONL, "rows.jsonl", **asked)
+    if field.startswith("metadata"):
+        error = page.css(".pairs .field__error").one
+        assert (error.seen, error.text) == (True, told)
+    else:
+        wrong = page.css(f"[name={field}]").one
+        assert wrong.seen  # what is folded is opened for it
+        assert told in described(page, wrong)
+
+
+def test_the_field_that_is_wrong_is_opened_and_the_chosen_file_stays(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
     page = window.page
-    made = new_eval(server, "Wrong fields")
-    before, on_disk = files(server), kept(server)
+    made = new_eval(server, "Wrong field")
     page.goto(f"/evals/{made}/new-run")
     choose(page, "rows.jsonl", JSONL)
     page.get_by_text("Ask a model", exact=True).click()
     page.get_by_label("Model", exact=True).fill("student")
-    page.get_by_label("User prompt").fill("{{ item.answer }}")
-    page.get_by_text("Limits and metadata").click()
-    page.locator(f"[name={field}]").fill(value)
-    page.get_by_text("Limits and metadata").click()  # closed: it opens for what is wrong in it
-    page.get_by_role("button", name="Start the run").click()
-    box = page.locator(f"[name={field.replace('value', 'key')}]")
-    expect(box).to_be_focused()
-    expect(box).to_have_accessible_description(re.compile(re.escape(told)))
-    expect(page.locator("[data-drop]")).to_contain_text("rows.jsonl")
-    assert (files(server), kept(server)) == (before, on_disk)
+    for field, value, told in (WRONG_FIELDS[0], WRONG_FIELDS[2], WRONG_FIELDS[-1]):
+        page.get_by_label("User prompt").fill("{{ item.answer }}")
+        limits = page.locator("details", has_text="Limits and metadata")
+        expect(limits).not_to_have_attribute("open", "")
+        page.get_by_text("Limits and metadata").click()
+        written = page.locator(f"[name={field}]")
+        written.fill(value)
+        page.get_by_text("Limits and metadata").click()  # closed: it opens for what is wrong in it
+        page.get_by_role("button", name="Start the run").click()
+        box = page.locator(f"[name={field.replace('value', 'key')}]")
+        expect(box).to_be_focused()
+        expect(box).to_have_accessible_description(re.compile(re.escape(told)))
+        expect(page.locator("[data-drop]")).to_contain_text("rows.jsonl")
+        written.fill("")
+        if field != "prompt":
+            page.get_by_text("Limits and metadata").click()
 
 
 def test_without_a_file_and_without_script_the_form_says_what_is_missing(server: Server, open_window: Open) -> None:

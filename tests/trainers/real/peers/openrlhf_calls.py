@@ -50,7 +50,7 @@ def _file(folder: Path, reference: str, options: str = "") -> str:
 def main(folder: Path, url: str) -> dict[str, Any]:
     words = tokenizer(folder / "tokenizer")
     own_file = _file(folder / "plain", "{{item.label}}")
-    masking = _file(folder / "masking", "{{item.label}}", ", on_error='mask', deadline_s=4")
+    masking = _file(folder / "masking", "{{item.label}}", ", on_error='mask', deadline_s=2")
     of_object = _file(folder / "object", "{{item.answer}}")
     return {
         "server": rollouts(f"{url}/get_reward", words, ANSWERS),
@@ -58,7 +58,7 @@ def main(folder: Path, url: str) -> dict[str, Any]:
         "own_file": rollouts(own_file, words, ANSWERS),
         "label": rollouts(of_object, words, ["Rome"], '{"answer": "Rome", "more": 1}'),
         "bad_luck": rollouts(masking, words, ["Paris", "loop", "die"]),
-        "many": len({json.dumps(row) for row in rollouts(f"{url}/get_reward", words, ["Paris"] * 256)}),
+        "many": len({json.dumps(row) for row in rollouts(f"{url}/get_reward", words, ["Paris"] * 64)}),
     }
 
 

@@ -24,7 +24,7 @@ class Bare(vf.Task[Capital]):
 
 def asked(grader: str) -> vf.Task[Capital]:
     """As on the page of verifiers."""
-    grade = verifiers.reward(grader, deadline_s=4)
+    grade = verifiers.reward(grader, deadline_s=2)
 
     class Asked(vf.Task[Capital]):
         @vf.reward(weight=2.0)
@@ -91,7 +91,7 @@ def main(folder: Path) -> dict[str, Any]:
         "plugged": scored(Bare(DATA, by_import), ["Paris", "fail"]),
         "bad_luck": scored(asked(grader), ["Paris", "loop", "die"]),
         "answers": answers_seen(grader),
-        "many": len({json.dumps(row) for row in scored(asked(grader), ["Paris"] * 256)}),
+        "many": len({json.dumps(row) for row in scored(asked(grader), ["Paris"] * 64)}),
     }
 
 

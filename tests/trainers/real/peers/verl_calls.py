@@ -126,7 +126,7 @@ def main(folder: Path) -> dict[str, Any]:
         "own_file": calls.of_loop(calls.config("naive", str(calls.own_file)), ANSWERS),
         "rate_limited": calls.of_loop(calls.config("rate_limited", BY_PATH, **zero), ANSWERS),
         "inline": calls.of_loop(calls.config("naive", BY_PATH, **inline), ANSWERS),
-        "bad_luck": calls.of_batch(calls.config("naive", BY_PATH, **zero, deadline_s=4), ["Paris", "loop", "die"]),
+        "bad_luck": calls.of_batch(calls.config("naive", BY_PATH, **zero, deadline_s=2), ["Paris", "loop", "die"]),
         "many": [len(many), sum(outcome["score"] for outcome in many), sum(row["logs"]["both_failed"] for row in many)],
         "no_grader": calls.of_loop(calls.config("naive", BY_PATH), ["Paris"]),
         "older": {name: calls.of_older(name) for name in ("naive", "dapo")},
