@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from fairmark.serving.process import FINISH_WITHIN_S
 from fairmark.store import Run
@@ -156,6 +156,31 @@ def test_the_page_follows_the_run_to_its_end(world: Geography, open_window: Open
     # Whoever reads the rows finds them where they were.
     wait_for(lambda: abs(heading.evaluate(TOP) - top) < 1)
     check_page(window, "run-ended")
+
+
+@pytest.mark.thorough
+def test_the_end_is_shown_although_the_server_was_away_as_it_came(world: Geography, open_window: Open) -> None:
+    world.house.held_from = 8
+    window = open_window(world)
+    window.expect_problem("htmx:sendError|ERR_CONNECTION_REFUSED")
+    page = window.page
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        is_end = route.request.headers.get("hx-target") == "run"
+        asked.extend(["the end"] if is_end else [])
+        if is_end and len(asked) == 1:
+            route.abort("connectionrefused")
+        else:
+            route.continue_()
+
+    page.route("**/runs/*", answer)
+    page.goto(world.start(20))
+    expect(page.get_by_label("How it went")).to_contain_text("8 of 20 rows done")
+    world.house.held_from = None
+    expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0, timeout=60_000)
+    expect(page.get_by_text("20 of 20 rows")).to_be_visible()
+    assert asked == ["the end", "the end"]
 
 
 def test_rows_that_are_renewed_by_themselves_stay_readable(world: Geography, open_window: Open) -> None:

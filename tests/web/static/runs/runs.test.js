@@ -66,6 +66,26 @@ test("rows that somebody asked for come first, then those of now and the end", a
   assert.deepEqual(targets(), ["#run"]);
 });
 
+test("the end is asked for again where the server is away as it comes, and not where the run is gone", async () => {
+  const { asked } = await open('<div id="run"><div id="results"></div></div>');
+  const run = document.getElementById("run");
+  const { setTimeout } = globalThis;
+  const askedAfter = (name, status, target = run) => {
+    const later = [];
+    globalThis.setTimeout = (act) => later.push(act);
+    fire(target, name, { detail: { xhr: { status } } });
+    globalThis.setTimeout = setTimeout;
+    assert.deepEqual(asked, []); // not at once
+    for (const act of later) act();
+    return asked.splice(0).map(([, , part]) => part);
+  };
+  assert.deepEqual(askedAfter("htmx:sendError", 0), ["#run"]);
+  assert.deepEqual(askedAfter("htmx:timeout", 0), ["#run"]);
+  assert.deepEqual(askedAfter("htmx:responseError", 503), ["#run"]);
+  assert.deepEqual(askedAfter("htmx:responseError", 404), []);
+  assert.deepEqual(askedAfter("htmx:responseError", 503, document.getElementById("results")), []);
+});
+
 test("what does not come makes no noise", async () => {
   const { streams } = await open('<div id="live" data-events="/events"></div>');
   globalThis.htmx.ajax = () => Promise.reject(undefined);

@@ -72,8 +72,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 
 /** Asks for a part of this page anew. What does not come, since somebody asked for something else meanwhile or the server
- * is away, is asked for again with later news, if there are any. Parts that asked in one name would queue behind each
- * other, and be told to have come as soon as they queue. */
+ * is away, is asked for again with later news; the end, after which there are none, by itself. Parts that asked in one
+ * name would queue behind each other, and be told to have come as soon as they queue. */
 const renew = (target, more = {}) =>
   htmx.ajax("GET", location.pathname + location.search, { source: target, target, ...more }).catch(() => undefined);
 
@@ -112,6 +112,13 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   event.detail.shouldSwap = false;
   due.add(showEnd);
 });
+
+// The server may be away, or too busy, at the very moment the run ends. A run that is not there any more stays away.
+for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"])
+  document.addEventListener(name, (event) => {
+    const status = event.detail?.xhr?.status ?? 0;
+    if (event.target.id === "run" && (status === 0 || status === 429 || status >= 500)) setTimeout(() => whenFree(showEnd), RETRY_MS);
+  });
 
 /** The first page of rows, as they come in; nobody who reads or types is disturbed. */
 function refreshRows() {
