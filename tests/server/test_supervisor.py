@@ -242,8 +242,16 @@ def test_wrong_keys_are_counted_by_all_together(locked: Together) -> None:
             wait_for(lambda: connection.request("GET", "/v1/files").status == 401)  # noqa: B023  # called at once
         for number in range(5):
             connections[number % 2].request("GET", "/v1/files", key=f"wrong-{number}")
+        for connection in connections:
+            wait_for(lambda: has_heard_of_all(connection, 2))  # noqa: B023
         for connection in connections:  # each has seen three of them at most
-            wait_for(lambda: connection.request("GET", "/v1/files", key="another").status == 429)  # noqa: B023
+            assert connection.request("GET", "/v1/files", key="another").status == 429
+
+
+def has_heard_of_all(connection: Through, count: int) -> bool:
+    """Whether the others have answered the process: they have heard before then what it had told them."""
+    text = connection.request("GET", "/metrics").body.decode()
+    return all(f'process="{number}"' in text for number in range(count))
 
 
 def test_a_port_or_a_file_that_another_server_has_is_refused(shared: Together, tmp_path: Path) -> None:
