@@ -1,10 +1,14 @@
-"""Every test of a call runs four times: on the local store and on a real server, synchronous and asynchronous."""
+"""Every test of a call runs four times: on the local store and on a real server, synchronous and asynchronous.
+
+The quick run takes two of them, in which each of the four words stands once.
+"""
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import fairmark
 from fairmark.endpoints import chosen
@@ -41,7 +45,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     settings.cache_clear()
 
 
-@pytest.fixture(params=["local", "local-async", "remote", "remote-async"])
+def _thorough(way: str) -> ParameterSet:
+    return pytest.param(way, marks=pytest.mark.thorough)
+
+
+@pytest.fixture(params=["local", _thorough("local-async"), _thorough("remote"), "remote-async"])
 def new_place(request: pytest.FixtureRequest, home: Path) -> Place:
     """Where nobody has been yet: the local store has no tables."""
     where, _, how = request.param.partition("-")

@@ -86,7 +86,6 @@ async def post(store: Store, lives: int) -> Run:
     return await new_run(store, CRITERIA, await new_file(store, lines.encode()), {**SAMPLED, "model": "student"})
 
 
-@pytest.mark.on_both
 async def test_a_server_killed_at_any_moment_loses_nothing_and_does_nothing_twice(place: Place, models: Models) -> None:
     chance = random.Random(len(str(place.url)))
     victim = Victim(place, models)

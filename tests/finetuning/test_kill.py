@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from fairmark.store import ids
 from tests.finetuning.test_engine import EXACT
 from tests.server.client import Server
@@ -60,7 +58,6 @@ def check(server: Server, job: dict[str, Any]) -> None:
     assert done["result_files"] == [ids.made_by(job["id"], "file-", "bundle")]
 
 
-@pytest.mark.on_both
 async def test_a_job_outlives_servers_that_are_killed_at_any_moment(place: Place) -> None:
     chance = random.Random(len(str(place.url)))
     environment = {} if place.url is None else {"FAIRMARK_DB": place.url}

@@ -148,6 +148,7 @@ def test_beside_others_it_is_given_up_within_its_turn_and_graded_elsewhere() -> 
     assert held < 1.0  # the two seconds that it may take were spent elsewhere
 
 
+@pytest.mark.thorough
 def test_inside_a_combination_the_whole_row_goes_elsewhere() -> None:
     combined = {"type": "multi", "graders": {"a": grader("^a"), "b": grader(ENDLESS)}, "calculate_output": "a + b"}
     rows = [make_row({}, "aaa"), make_row({}, MANY_WAYS)]

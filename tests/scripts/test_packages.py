@@ -71,11 +71,13 @@ def test_uv_finds_what_pip_would_find(tmp_path: Path, wheels: Path) -> None:
     assert found == (0, "", True)
 
 
+@pytest.mark.thorough
 def test_pip_installs_where_there_is_no_uv(tmp_path: Path, wheels: Path) -> None:
     found = install(project(tmp_path, "python"), "fairmark-tried==1.0", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
     assert found == (0, "  by pip\n", True)
 
 
+@pytest.mark.thorough
 def test_pip_is_asked_too_before_a_package_is_given_up(tmp_path: Path, wheels: Path) -> None:
     folder = project(tmp_path, "python", "uv")
     code, told, is_there = install(folder, "fairmark-tried==2.0", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))

@@ -129,6 +129,7 @@ def on_postgresql(tmp_path: Path, postgres: Postgres) -> Iterator[OnPostgresql]:
     assert "Traceback" not in server.stderr.read_text()
 
 
+@pytest.mark.thorough
 def test_a_full_disk_of_postgresql_refuses_uploads_and_turns_ready_red_until_there_is_room(
     on_postgresql: OnPostgresql,
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_full_disk_of_postgresql_refuses_uploads_and_turns_ready_red_until_the
     assert server.post("/v1/evals", {"data_source_config": CONFIG, "testing_criteria": [large]}).status == 201
 
 
+@pytest.mark.thorough
 def test_runs_that_meet_a_full_disk_of_postgresql_at_any_moment_all_complete(on_postgresql: OnPostgresql) -> None:
     server, disk = on_postgresql
     rows = [{"item": {"answer": f"{at}" * 100}, "sample": {"output_text": f"{at}" * 100}} for at in range(300)]

@@ -103,6 +103,7 @@ def test_a_killed_pull_loses_at_most_the_pages_that_were_under_way(tmp_path: Pat
     assert contents(tmp_path / "disturbed") == contents(tmp_path / "undisturbed")
 
 
+@pytest.mark.thorough
 def test_a_second_pull_that_is_killed_ends_as_a_first_one_of_the_same_would(tmp_path: Path) -> None:
     with hosting(World(SIZE, 4)) as hosted:
         world, draw, killer = hosted.world, random.Random(4), Killer(hosted, 4)

@@ -97,6 +97,7 @@ def test_another_project_is_told_that_no_key_is_for_it(keyed: Keyed) -> None:
     assert page.by_text("OPENAI_API_KEY") == []
 
 
+@pytest.mark.thorough
 def test_a_draft_is_accepted_on_the_page(server: Server, open_window: Open, tmp_path: Path) -> None:
     file = tmp_path / "promptfooconfig.yaml"
     file.write_text(

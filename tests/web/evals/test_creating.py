@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.server.client import EXACT, Server
@@ -94,6 +95,7 @@ def test_an_item_schema_is_taken_and_checked(server: Server) -> None:
     assert made["data_source_config"]["schema"]["properties"]["item"]["required"] == ["answer"]
 
 
+@pytest.mark.thorough
 def test_the_editor_of_the_item_schema_is_sent_with_the_form(server: Server, page: Page) -> None:
     page.goto("/evals/new")
     page.get_by_role("button", name="Exact match").click()
@@ -141,6 +143,7 @@ CURL = """curl https://api.openai.com/v1/evals \\
 """
 
 
+@pytest.mark.thorough
 def test_a_curl_command_fills_the_form_in_and_the_form_makes_the_eval(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -174,6 +177,7 @@ def test_a_curl_command_fills_the_form_in_and_the_form_makes_the_eval(
     assert criterion["reference"] == "{{ item.text }}"
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_understood_is_said_beside_the_button_and_changes_nothing(
     server: Server, open_window: Open
 ) -> None:
@@ -194,6 +198,7 @@ def test_what_cannot_be_understood_is_said_beside_the_button_and_changes_nothing
     expect(drafts(page)).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_a_field_that_is_wrong_is_told_while_it_is_typed(server: Server, page: Page) -> None:
     page.goto("/evals/new")
     page.get_by_label("Another kind").select_option("regex")

@@ -61,6 +61,7 @@ def test_an_eval_is_shown_with_its_criteria_its_runs_and_how_they_went(
     check_look(window, "eval")
 
 
+@pytest.mark.thorough
 def test_the_chart_tells_a_runs_name_and_rates_where_the_mouse_is_and_opens_the_run(server: Server, page: Page) -> None:
     made = new_eval(server, "Charted", testing_criteria=[EXACT, SIMILAR])
     for number in (1, 2, 3):
@@ -263,6 +264,7 @@ def test_the_exported_file_makes_the_same_eval_elsewhere(server: Server) -> None
     assert page.by_text("--data @a-b-test-x.json").one.seen
 
 
+@pytest.mark.thorough
 def test_many_runs_have_pages_and_the_chart_shows_more_than_the_page(server: Server) -> None:
     made = new_eval(server, "Many runs")
     source = {"type": "jsonl", "source": {"type": "file_content", "content": rows(1)}}

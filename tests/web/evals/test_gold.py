@@ -71,6 +71,7 @@ def test_a_hacked_reward_is_shown_against_a_gold_grader(server: Server, open_win
     expect(page.get_by_text("The report is deleted.")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_labels_are_uploaded_and_mistakes_are_told_on_a_phone(
     server: Server, open_window: Open, tmp_path: Path
 ) -> None:

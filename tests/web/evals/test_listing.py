@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.evals.house import open_house
@@ -71,6 +72,7 @@ def test_an_eval_is_listed_with_its_criteria_runs_and_last_pass_rate(
     check_page(window, "evals")
 
 
+@pytest.mark.thorough
 def test_search_finds_names_while_typing_and_keeps_its_address(server: Server, page: Page) -> None:
     for name in ("Äpfel und Birnen", "Plums", "100% sure_thing"):
         new_eval(server, name)

@@ -108,6 +108,7 @@ EDIT = """async ({url, texts}) => {
 }"""
 
 
+@pytest.mark.thorough
 def test_an_editor_of_each_language_is_styled_under_our_policy_and_keeps_the_forms_text(page: Page) -> None:
     texts = {
         "python": ("def grade(sample, item):\n    return 1.0\n", "def"),

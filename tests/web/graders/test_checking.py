@@ -82,6 +82,7 @@ def test_a_judge_is_planned_checked_watched_and_shown(
     check_page(window, "judge-tab")
 
 
+@pytest.mark.thorough
 def test_mistakes_are_told_on_the_page_and_their_file_is_not_kept(
     server: Server, open_window: Open, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_mistakes_are_told_on_the_page_and_their_file_is_not_kept(
     assert len(server.get("/v1/files").json()["data"]) == files
 
 
+@pytest.mark.thorough
 def test_a_check_can_be_cancelled_and_deleted_and_goes_stale(server: Server, open_window: Open) -> None:
     register(server, "changing")
     reference = {"type": "registered", "key": "changing"}

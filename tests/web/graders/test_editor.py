@@ -80,6 +80,7 @@ def test_a_string_check_is_written_in_the_form_and_kept(page: Page) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_field_that_means_nothing_is_not_shown_until_it_does(page: Page) -> None:
     page.goto("/graders/new/text_similarity")
     name_it(page, "Similar")
@@ -93,6 +94,7 @@ def test_a_field_that_means_nothing_is_not_shown_until_it_does(page: Page) -> No
     assert (found["evaluation_metric"], found["pass_threshold"]) == ("rouge_l", 0.75)
 
 
+@pytest.mark.thorough
 def test_a_score_model_with_messages_range_and_sampling(page: Page) -> None:
     page.goto("/graders/new/score_model")
     name_it(page, "Score")
@@ -116,6 +118,7 @@ def test_a_score_model_with_messages_range_and_sampling(page: Page) -> None:
     expect(page.locator(".message__text").first).to_have_text("Be kind.")
 
 
+@pytest.mark.thorough
 def test_a_label_model_has_its_labels_line_by_line(page: Page) -> None:
     page.goto("/graders/new/label_model")
     name_it(page, "Mood")
@@ -148,6 +151,7 @@ def test_a_prebuilt_judge_needs_a_model_only(page: Page, kind: str) -> None:
     assert found == {"type": kind, "model": "careful", "pass_threshold": 0.9}
 
 
+@pytest.mark.thorough
 def test_examples_for_a_judge_are_written_moved_saved_and_read_back(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -215,6 +219,7 @@ def test_a_python_grader_is_checked_where_it_is_wrong(page: Page) -> None:
     assert save(page, "code")["grader"]["source"] == "def grade(sample, item):\n    return 0.25\n"
 
 
+@pytest.mark.thorough
 def test_a_function_lists_its_checks_passed_and_failed(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -239,6 +244,7 @@ def test_a_function_lists_its_checks_passed_and_failed(
     assert server.get("/v1/graders/broken").status == 404
 
 
+@pytest.mark.thorough
 def test_an_endpoint_is_tested_before_it_is_kept(page: Page) -> None:
     with FaultServer() as rewards:
         rewards.always(Rewards())
@@ -311,6 +317,7 @@ def test_form_and_json_stay_in_step_and_numbers_stay_as_they_are_written(page: P
     assert '"pass_threshold": 0.9' in text
 
 
+@pytest.mark.thorough
 def test_the_form_waits_while_the_json_is_broken_or_of_another_kind(page: Page) -> None:
     page.goto("/graders/new/string_check")
     page.get_by_role("tab", name="JSON").click()
@@ -325,6 +332,7 @@ def test_the_form_waits_while_the_json_is_broken_or_of_another_kind(page: Page) 
     expect(page.get_by_text('The JSON is of the kind "python", and this form is for string_check.')).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_problem_in_the_json_is_marked_in_it_and_leads_there(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -372,6 +380,7 @@ def test_answers_to_what_has_been_changed_since_are_dropped(page: Page) -> None:
     expect(status(page)).to_have_text("Valid")
 
 
+@pytest.mark.thorough
 def test_what_is_missing_is_told_at_its_place_when_one_wants_to_save(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
@@ -386,6 +395,7 @@ def test_what_is_missing_is_told_at_its_place_when_one_wants_to_save(server: Ser
     check_accessible(page)
 
 
+@pytest.mark.thorough
 def test_a_key_that_cannot_be_is_refused_in_words(server: Server, open_window: Open) -> None:
     new_grader(server, "taken", EXACT)
     window = open_window(server)
@@ -420,6 +430,7 @@ def test_somebody_elses_change_is_told_with_a_way_to_see_it_and_to_go_on(server:
     assert (found["version"], found["grader"]["operation"]) == (3, "ne")
 
 
+@pytest.mark.thorough
 def test_a_locked_grader_is_shown_and_not_changed_until_it_is_unlocked(server: Server, page: Page) -> None:
     new_grader(server, "locked", EXACT, name="Locked one")
     server.request("PATCH", "/v1/graders/locked", {"locked": True})
@@ -454,6 +465,7 @@ def test_hostile_json_stays_text(server: Server, open_window: Open) -> None:
     expect(page.locator("[data-results]")).to_contain_text("The grader has problems")
 
 
+@pytest.mark.thorough
 def test_another_grader_is_started_from_one_that_is_there(server: Server, page: Page) -> None:
     new_grader(server, "pattern", {**EXACT, "operation": "like"}, name="Pattern")
     page.goto("/graders/pattern")

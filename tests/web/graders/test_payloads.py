@@ -153,6 +153,7 @@ def test_a_combination_shows_the_reward_of_each_of_its_graders(server: Server) -
     assert "0.9091" in found.css(".subs").one.text
 
 
+@pytest.mark.thorough
 def test_several_payloads_make_a_table_with_details_on_click(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -181,6 +182,7 @@ def test_several_payloads_make_a_table_with_details_on_click(
     expect(run(page).get_by_role("table").get_by_role("row")).to_have_count(3)
 
 
+@pytest.mark.thorough
 def test_rows_are_taken_from_a_file(server: Server, page: Page) -> None:
     lines = [json.dumps({"item": {"answer": name}, "sample": name.upper()}) for name in ("a", "b", "c", "d")]
     server.upload("\n".join(lines).encode(), "letters.jsonl")
@@ -207,6 +209,7 @@ def choose(page: Page, name: str) -> None:
     select.select_option(option.get_attribute("value"))
 
 
+@pytest.mark.thorough
 def test_rows_that_are_not_there_are_told(server: Server, open_window: Open) -> None:
     server.upload(b'{"item": {}}\n{"item": {}}\n', "short.jsonl")
     window = open_window(server)
@@ -243,6 +246,7 @@ def test_a_row_is_taken_from_an_earlier_run_as_it_was_graded(server: Server, pag
     assert json.loads(sample(page).input_value()) == tools
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_read_is_told_at_its_payload(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")

@@ -76,6 +76,7 @@ def test_every_kind_has_an_example_that_is_valid(server: Server, kind: str) -> N
     assert json.loads(found["payloads"][0][0])
 
 
+@pytest.mark.thorough
 def test_an_example_is_put_into_the_editors_in_place(page: Page) -> None:
     page.goto("/playground")
     page.get_by_label("Example").select_option("python")
@@ -85,6 +86,7 @@ def test_an_example_is_put_into_the_editors_in_place(page: Page) -> None:
     expect(run(page)).to_contain_text("Pass")
 
 
+@pytest.mark.thorough
 def test_problems_are_told_at_their_place_while_typing_and_go_when_they_are_mended(
     server: Server, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -104,6 +106,7 @@ def test_problems_are_told_at_their_place_while_typing_and_go_when_they_are_mend
     expect(page.locator("[data-problems] li")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_running_a_wrong_grader_or_payload_tells_what_is_wrong_where_it_is(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
@@ -141,6 +144,7 @@ def test_ctrl_enter_runs_from_inside_an_editor(page: Page) -> None:
     assert editor.inner_text() == before
 
 
+@pytest.mark.thorough
 def test_commands_follow_what_is_typed_and_do_the_same_in_a_shell(page: Page, tmp_path: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/playground")
@@ -218,6 +222,7 @@ def test_a_broken_link_is_told_and_leaves_the_example(page: Page, given: str) ->
     expect(page.get_by_role("textbox", name="The grader as JSON")).to_contain_text("string_check")
 
 
+@pytest.mark.thorough
 def test_with_keys_the_commands_name_the_variable_and_no_key(keyed: Keyed, open_window: Open) -> None:
     page = open_window(keyed).page
     sign_in(page, keyed, keyed.other_key, "/playground")

@@ -84,6 +84,7 @@ def test_graders_are_listed_with_kind_version_and_lock(
     check_page(window, "graders")
 
 
+@pytest.mark.thorough
 def test_search_and_kind_narrow_the_list_and_stay_in_the_address(server: Server, page: Page) -> None:
     new_grader(server, "search-exact", EXACT, name="Äpfel genau")
     new_grader(server, "search-similar", SIMILAR, name="Birnen")

@@ -136,6 +136,7 @@ def test_openais_client_carries_every_text_to_the_grader_as_it_is(server: Server
         assert said.startswith("1.0 "), said
 
 
+@pytest.mark.thorough
 def test_a_sample_may_be_an_object_and_a_grader_may_hold_code(server: Server, tmp_path: Path) -> None:
     source = (
         "def grade(sample, item):\n"

@@ -93,6 +93,7 @@ def test_rows_are_labelled_by_keys_and_kept_at_each(server: Server, page: Page) 
     assert all(0 < label["chance"] <= 1 for label in found.values())
 
 
+@pytest.mark.thorough
 def test_undo_skip_notes_and_arrows(server: Server, page: Page) -> None:
     path = run_of(server, 5)
     begin(server, page, path, 5)
@@ -170,6 +171,7 @@ def labelled_through_a_cut(server: Server, window: Window, count: int) -> None:
     assert len(said) == count
 
 
+@pytest.mark.thorough
 def test_what_a_closed_page_had_not_sent_is_sent_when_it_is_opened_again(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to load resource")
@@ -217,6 +219,7 @@ def test_answers_that_are_lost_double_nothing(server: Server, open_window: Open)
     assert len(labels_of(server, path)) == 1
 
 
+@pytest.mark.thorough
 def test_two_raters_label_at_once_and_their_agreement_is_seen(server: Server, open_window: Open) -> None:
     path = run_of(server, 4)  # so few that both get all of them
     pages = [open_window(server).page for _ in range(2)]
@@ -242,6 +245,7 @@ def test_two_raters_label_at_once_and_their_agreement_is_seen(server: Server, op
     expect(facts).to_contain_text("kim (")
 
 
+@pytest.mark.thorough
 def test_two_tabs_of_one_rater_share_one_batch_and_lose_nothing(server: Server, open_window: Open) -> None:
     window = open_window(server)
     path = run_of(server, 6)

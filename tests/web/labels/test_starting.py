@@ -73,6 +73,7 @@ def test_two_runs_answers_are_compared_in_random_sides_and_kept_as_meant(server:
     expect(page.get_by_role("region", name="Labels about exact")).to_contain_text("two answers")
 
 
+@pytest.mark.thorough
 def test_a_third_voice_labels_the_rows_on_which_others_disagree(server: Server, page: Page) -> None:
     path = run_of(server, 6)
     for rater, label in (("kim", "pass"), ("lee", "fail")):

@@ -65,6 +65,7 @@ def test_a_better_run_is_called_so_with_the_rows_that_flipped_first(
     check_page(window, "compare")
 
 
+@pytest.mark.thorough
 def test_up_to_six_runs_are_compared_with_one_of_them_which_can_be_another(
     start: Start, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -139,6 +140,7 @@ def test_what_so_few_rows_cannot_show_is_not_called_a_difference(server: Server)
     assert read(server, path(made, first, first)).by_text("This is the same run twice.").one.seen
 
 
+@pytest.mark.thorough
 def test_a_worse_run_is_called_so_and_swapping_the_sides_turns_it_round(server: Server, page: Page) -> None:
     made = new_eval(server, "Worse")
     good, bad = new_run(server, made, answers(range(40)), "good"), new_run(server, made, answers(range(20)), "bad")
@@ -227,6 +229,7 @@ def test_hostile_items_and_answers_are_shown_and_never_run(server: Server, page:
     expect(card).to_contain_text(HOSTILE)
 
 
+@pytest.mark.thorough
 def test_text_from_right_to_left_is_shown_so_even_where_it_differs_from_its_start_on(
     server: Server, page: Page
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_criterion_tells_its_rate_with_its_interval_and_where_it_passes(world:
     assert "12 errors" in page.by_role("article", "all together").one.text
 
 
+@pytest.mark.thorough
 def test_the_plot_of_a_criterion_is_seen(here: Page) -> None:
     plot = criterion(here, "helpful and short").get_by_role("img", name=re.compile(f"{FEW} rewards from 0 to 0.55"))
     expect(plot).to_be_visible()
@@ -145,6 +146,7 @@ def test_a_filter_shows_its_rows_and_keeps_its_address(here: Page) -> None:
     assert numbers(here) == errors
 
 
+@pytest.mark.thorough
 def test_rows_are_chosen_by_what_one_criterion_found(here: Page) -> None:
     here.get_by_label("Criterion").select_option(label="well formed: failed")
     expect(here).to_have_url(re.compile(r"\?criterion=3-fail$"))
@@ -156,6 +158,7 @@ def test_rows_are_chosen_by_what_one_criterion_found(here: Page) -> None:
     expect(here.get_by_label("Criterion")).to_have_value("2-fail")  # the form follows the link
 
 
+@pytest.mark.thorough
 def test_a_column_sorts_up_and_down(here: Page) -> None:
     head = here.get_by_role("columnheader", name=re.compile("helpful and short"))
     head.get_by_role("link").click()
@@ -194,6 +197,7 @@ def test_a_search_finds_words_of_items_and_samples_while_typing(here: Page) -> N
     expect(here.get_by_text("1 – 12 of 12 rows")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_pages_go_on_and_back_and_to_the_end(world: Geography) -> None:
     visitor = Visitor(world)
     page = visitor.go(world.run)
@@ -208,6 +212,7 @@ def test_pages_go_on_and_back_and_to_the_end(world: Geography) -> None:
     assert numbers_in(page) == list(range(10, 60))
 
 
+@pytest.mark.thorough
 def test_the_page_before_comes_in_place_and_the_browsers_way_back_leads_back(
     world: Geography, open_window: Open
 ) -> None:
@@ -333,6 +338,7 @@ def test_hostile_names_and_rows_are_shown_and_never_run(server: Server, page: Pa
     expect(page.get_by_text(HOSTILE).first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_rows_of_megabytes_do_not_make_a_page_of_megabytes(server: Server) -> None:
     made = new_eval(server, "long", testing_criteria=[{**EXACT, "operation": "ne"}])
     long = "x1 " * 1_700_000
@@ -416,6 +422,7 @@ def expect_focus(page: Page, name: str) -> None:
     expect(page.locator(f"#{name}")).to_be_focused()
 
 
+@pytest.mark.thorough
 def test_the_focus_stays_where_it_was_after_sorting_and_paging(paged: Page) -> None:
     here = paged
     here.locator("#sort-2").focus()
@@ -429,6 +436,7 @@ def test_the_focus_stays_where_it_was_after_sorting_and_paging(paged: Page) -> N
     expect(here.locator(":focus")).to_have_count(1)  # although there is no next page any more
 
 
+@pytest.mark.thorough
 def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:
     here.keyboard.press("/")
     expect_focus(here, "q")
@@ -449,6 +457,7 @@ def test_keys_reach_search_rows_and_pages_and_are_listed(here: Page) -> None:
     expect(here.get_by_role("heading", name="student, temperature 1")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_columns_are_chosen_with_fields_of_their_own_and_stay_with_filters(here: Page) -> None:
     table = here.get_by_role("table", name="Rows", exact=True)
     headings = table.get_by_role("columnheader")
@@ -473,6 +482,7 @@ def test_columns_are_chosen_with_fields_of_their_own_and_stay_with_filters(here:
     expect(here).to_have_url(re.compile(r"status=fail$"))  # the usual ones need not be named
 
 
+@pytest.mark.thorough
 def test_a_view_is_kept_under_its_name_for_the_other_runs_of_the_eval(server: Server, page: Page) -> None:
     made = new_eval(server, "Views")
     first, second = (new_path(server, made, 3, 2, name=name) for name in ("one", "two"))
@@ -491,6 +501,7 @@ def test_a_view_is_kept_under_its_name_for_the_other_runs_of_the_eval(server: Se
     expect(page.get_by_role("button", name="Save view")).to_be_focused()
 
 
+@pytest.mark.thorough
 def test_at_twice_the_size_nothing_is_cut_off(world: Geography, open_window: Open, few: str) -> None:
     window = open_window(world)
     window.page.set_viewport_size({"width": 640, "height": 450})  # a window of 1280 px at 200 %

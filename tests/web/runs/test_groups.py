@@ -68,6 +68,7 @@ def test_groups_tell_rates_and_lead_to_their_rows(page: Page, path: str) -> None
     expect(page.get_by_role("list", name="Filters")).to_contain_text("metadata.language is ja")
 
 
+@pytest.mark.thorough
 def test_filters_join_and_can_be_taken_away(page: Page, path: str) -> None:
     page.goto(f"{path}?where=is.metadata.language=fr")
     page.get_by_text("Filter rows, or group by another field").click()

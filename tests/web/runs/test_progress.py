@@ -77,6 +77,7 @@ def follow(world: Geography) -> Iterator[Follow]:
         each.close()
 
 
+@pytest.mark.thorough
 def test_reasons_and_numbers_come_with_the_news_all_at_the_same_moment(world: Geography, open_window: Open) -> None:
     world.house.latency_s, world.house.held_from = 0.7, 20
     path = world.start(24)
@@ -183,6 +184,7 @@ def test_the_end_is_shown_although_the_server_was_away_as_it_came(world: Geograp
     assert asked == ["the end", "the end"]
 
 
+@pytest.mark.thorough
 def test_rows_that_are_renewed_by_themselves_stay_readable(world: Geography, open_window: Open) -> None:
     world.house.held_from = 8
     path = world.start(20)
@@ -201,6 +203,7 @@ def test_rows_that_are_renewed_by_themselves_stay_readable(world: Geography, ope
     expect(results).to_have_css("opacity", "0.6")
 
 
+@pytest.mark.thorough
 def test_late_rows_do_not_take_the_place_of_those_that_were_asked_for(world: Geography, open_window: Open) -> None:
     world.house.held_from = 8
     path = world.start(20)
@@ -222,6 +225,7 @@ def test_late_rows_do_not_take_the_place_of_those_that_were_asked_for(world: Geo
     assert "Way 0" not in page.evaluate("shown + document.getElementById('results').innerText")
 
 
+@pytest.mark.thorough
 def test_rows_that_come_while_others_are_asked_for_are_shown_after_them(world: Geography, open_window: Open) -> None:
     world.house.held_from = 0
     path = world.start(20)
@@ -340,6 +344,7 @@ def busy(tmp_path: Path) -> Iterator[Geography]:
         yield started
 
 
+@pytest.mark.thorough
 def test_a_run_waits_for_its_turn_and_says_why_it_could_not_begin(busy: Geography, open_window: Open) -> None:
     world = busy
     world.house.latency_s = 600

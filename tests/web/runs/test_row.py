@@ -200,6 +200,7 @@ def test_next_and_previous_stay_within_the_choice(world: Geography) -> None:
     assert visitor.path == f"{world.run}?status=error&sort=-row"
 
 
+@pytest.mark.thorough
 def test_keys_lead_to_the_next_row_and_to_the_one_before(there: Page, world: Geography) -> None:
     there.goto(f"{world.run}/rows/24?status=error&sort=-row")
     for key, number in (("j", 20), ("k", 24), ("ArrowLeft", 25), ("ArrowRight", 24)):
@@ -263,6 +264,7 @@ def test_values_of_every_kind_are_shown(server: Server) -> None:
     assert "This row has no sample." in read(server, path_of(server, None)).by_role("region", "Sample").one.text
 
 
+@pytest.mark.thorough
 def test_a_page_of_a_long_row_is_cut_and_says_so(server: Server) -> None:
     answer = get(server, path_of(server, "word " * 30_000, many=[{"a": n} for n in range(30_000)]))
     page = read_answer(answer)

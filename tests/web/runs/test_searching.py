@@ -55,12 +55,14 @@ def test_a_search_goes_on_by_itself_until_it_finds_a_row(hasty: Server, path: st
     assert len(set(asked)) == len(asked)  # each part of the run is looked at once
 
 
+@pytest.mark.thorough
 def test_a_search_that_finds_nothing_says_so_in_the_end(hasty: Server, path: str, open_window: Open) -> None:
     page = open_window(hasty).page
     page.goto(f"{path}?q=haystack")
     expect(page.get_by_role("heading", name="No row is like that")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_search_is_stopped_and_goes_on_when_asked(hasty: Server, path: str, open_window: Open) -> None:
     window = open_window(hasty)
     window.expect_problem("htmx:(sendAbort|afterRequest)")  # the request that is given up
@@ -83,6 +85,7 @@ def test_a_search_is_stopped_and_goes_on_when_asked(hasty: Server, path: str, op
     expect(page.locator(".rows__number a")).to_have_text([f"Row {ROWS}"])
 
 
+@pytest.mark.thorough
 def test_the_link_of_what_is_shown_is_copied(hasty: Server, path: str, open_window: Open) -> None:
     page = open_window(hasty).page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

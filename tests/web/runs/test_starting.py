@@ -86,6 +86,7 @@ def test_a_csv_file_is_looked_at_uploaded_and_graded(
     assert files(server) == ["capitals.csv"]
 
 
+@pytest.mark.thorough
 def test_a_file_is_dropped_on_its_place(server: Server, page: Page) -> None:
     made = new_eval(server, "Dropped")
     page.goto(f"/evals/{made}/new-run")
@@ -97,6 +98,7 @@ def test_a_file_is_dropped_on_its_place(server: Server, page: Page) -> None:
     assert started(server, page)["result_counts"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_on_the_server_is_used_again(server: Server, page: Page) -> None:
     made = new_eval(server, "Again")
     file_id = server.upload(JSONL.encode(), "on the server.jsonl").json()["id"]
@@ -145,6 +147,7 @@ def test_a_file_of_which_no_run_can_be_made_is_refused_and_not_kept(
     assert told in error.text
 
 
+@pytest.mark.thorough
 def test_after_a_file_that_was_refused_another_one_is_taken(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
@@ -191,6 +194,7 @@ def test_the_preview_tells_of_bad_rows_and_of_fields_that_are_needed(server: Ser
     expect(shown).to_contain_text("topic is missing in 2 rows; the prompt needs it.")
 
 
+@pytest.mark.thorough
 def test_only_the_beginning_of_a_long_file_is_sent_for_a_look(server: Server, page: Page) -> None:
     made = new_eval(server, "Long")
     page.goto(f"/evals/{made}/new-run")
@@ -295,6 +299,7 @@ def test_what_is_wrong_is_told_at_its_field(server: Server, field: str, value: s
         assert told in described(page, wrong)
 
 
+@pytest.mark.thorough
 def test_the_field_that_is_wrong_is_opened_and_the_chosen_file_stays(server: Server, open_window: Open) -> None:
     window = open_window(server)
     window.expect_problem("400")
@@ -372,6 +377,7 @@ def test_a_file_that_was_deleted_meanwhile_is_told(server: Server, open_window: 
     expect(page.locator("[data-error=file]")).to_contain_text("no longer on the server")
 
 
+@pytest.mark.thorough
 def test_columns_of_other_names_are_said_to_be_the_fields_and_the_answer(
     start: Start, open_window: Open, scheme: Scheme, width: Width
 ) -> None:
@@ -412,6 +418,7 @@ def test_a_mapped_file_that_cannot_be_read_is_refused_and_nothing_of_it_is_kept(
     assert kept(server) == before
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_pasted_fills_the_form_in_and_is_checked_while_typing(server: Server, page: Page) -> None:
     made = new_eval(server, "Pasted")
     page.goto(f"/evals/{made}/new-run")
