@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # So a shell starts what runs in its background, and every command that tests interrupt would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # until all tests are in memory
     thoroughness.choose(whole=config.option.markexpr != "not thorough")
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
@@ -92,6 +93,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def _is_on_postgresql(item: pytest.Item) -> bool:

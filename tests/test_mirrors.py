@@ -23,7 +23,7 @@ WITHOUT = {
     "sandbox/inside/zygote.py": "runs in the sandbox alone; tests/sandbox/test_zygotes.py and test_bubblewrap.py",
     "server/app.py": "puts the parts together; every test of tests/server goes through it",
     "store/jobs/entries.py": "with the jobs that they belong to, in tests/store/jobs/test_jobs.py",
-    "store/base/tables.py": "a table of tables; tests/store/test_migrations.py holds it against the migrations",
+    "store/base/tables.py": "a table of tables; tests/store/base/test_revisions.py holds it against the migrations",
 }
 NEIGHBOURS = {
     "cli/moving/import_hosted pulling": "tests/moving/pull/test_door.py",
@@ -74,7 +74,7 @@ for _modules, _file in NEIGHBOURS.items():
     for _name in [_first, *_modules.split()[1:]]:
         WITHOUT[f"{_room}/{_name}.py"] = f"through its neighbours, in {_file}"
 
-TOGETHER = {"store/migrations": "tests/store/test_migrations.py runs them all, on both databases"}
+TOGETHER = {"store/migrations": "tests/store/base/test_revisions.py runs them all, on both databases"}
 
 
 def modules() -> list[Path]:

@@ -47,14 +47,12 @@ def warm() -> None:
     import fairmark.server.supervisor  # noqa: F401
     from fairmark.cli import commands
     from fairmark.graders import KINDS
-    from fairmark.store.base import database
     from fairmark.web.frame import render
 
     for name in commands.COMMANDS:
         commands.load(name)
     for name in render.environment().list_templates():
         render.environment().get_template(name)
-    list(database._script().walk_revisions())
     for kind in KINDS.values():  # ours alone: those of other packages are looked for by whoever has them
         kind.spec.model_rebuild()
     gc.collect()

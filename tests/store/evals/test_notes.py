@@ -3,15 +3,14 @@
 from pathlib import Path
 
 import pytest
-from alembic import command
 from sqlalchemy import Connection, insert, select
 
 from fairmark.store import Counts, InvalidView, NewItem, Run, Store, View, reason_key
-from fairmark.store.base.database import _config
+from fairmark.store.base.revisions import migrate
 from fairmark.store.base.tables import error_rows, items, run_notes
 from fairmark.store.evals.notes import MOST, OTHERS
+from tests.store.base.test_revisions import on
 from tests.store.conftest import started_run
-from tests.store.test_migrations import on
 
 ZERO = "line 3\nZeroDivisionError: division by zero"
 HTTP = "judge: HTTP 503 after 4 attempts"
@@ -90,7 +89,7 @@ async def test_an_older_database_gets_the_reasons_of_its_items(
     count = 1100  # more items than are read at once
 
     def fill(connection: Connection) -> None:
-        command.upgrade(_config(connection), "0004")
+        migrate(connection, "0004")
         broken = b'{"results":[{"status":"error","error":"KeyError: 7"},{"status":"graded","error":null}]}'
         right = b'{"results":[{"status":"graded","error":null}]}'
         rows = [

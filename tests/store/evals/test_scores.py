@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
 from sqlalchemy import Connection, func, insert, select
 
 from fairmark.store import Counts, CriterionScore, NewItem, Run, Store, hash_item
 from fairmark.store.base import tables
-from fairmark.store.base.database import _config
+from fairmark.store.base.revisions import migrate
 from fairmark.store.evals.scores import Bin
+from tests.store.base.test_revisions import on
 from tests.store.conftest import started_run
-from tests.store.test_migrations import on
 
 
 def item(idx: int, *scores: tuple[str, float]) -> NewItem:
@@ -157,7 +156,7 @@ async def test_an_older_database_gets_the_scores_of_its_items(
     runs = 700  # more items than are read at once
 
     def fill(connection: Connection) -> None:
-        command.upgrade(_config(connection), "0002")
+        migrate(connection, "0002")
         rows = [
             {"run_seq": run, "idx": idx, "status": status, "body": body}
             for run in range(1, runs + 1)

@@ -14,25 +14,20 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TextIO, TypeVar
 
 import asyncpg
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, CursorResult, create_engine, event, exc, func, inspect, select
+from sqlalchemy import CursorResult, create_engine, event, exc, func, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from fairmark import jsontext
 from fairmark.errors import DiskFull, InvalidDatabase, StoreUnavailable
-from fairmark.store.base.tables import deleted, metadata
+from fairmark.store.base import revisions
+from fairmark.store.base.tables import deleted
 from fairmark.store.base.turns import Turns
 from fairmark.work import counts
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
-
-MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 120.0
@@ -228,14 +223,13 @@ class Database:
 
     async def _is_up_to_date(self) -> bool:
         async with self.read() as connection:
-            revisions = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_heads())
-        script = _script()
-        if not set(revisions) <= {revision.revision for revision in script.walk_revisions()}:
+            revision = await connection.run_sync(revisions.applied)
+        if revision is not None and revision not in revisions.known():
             raise InvalidDatabase(
-                f"{self.name}: its tables are those of a newer Fairmark (revision {', '.join(revisions)}). "
+                f"{self.name}: its tables are those of a newer Fairmark (revision {revision}). "
                 "Upgrade this one, or name another database."
             )
-        return set(revisions) == set(script.get_heads())
+        return revision == revisions.known()[-1]
 
     async def _upgrade(self) -> None:
         """To the newest tables, in one transaction. Servers that start together do it one after the other."""
@@ -249,7 +243,7 @@ class Database:
             else:
                 async with self.write() as connection:
                     await connection.execute(select(func.pg_advisory_xact_lock(_LOCKS, _UPGRADING)))
-                    await connection.run_sync(_make_or_migrate)
+                    await connection.run_sync(revisions.make_or_migrate)
         except exc.DBAPIError as error:
             raise InvalidDatabase(
                 f"{self.name}: its tables cannot be made or brought up to date: {_words(_cause(error))}."
@@ -352,7 +346,7 @@ def _upgrade_file(name: str) -> None:
     event.listen(engine, "connect", _prepare)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        _make_or_migrate(connection)
+        revisions.make_or_migrate(connection)
         connection.commit()
 
 
@@ -399,33 +393,6 @@ def _keep_private(path: Path) -> None:
                     file.chmod(0o600)
     except OSError as error:
         raise InvalidDatabase(f"{path}: {(error.strerror or str(error)).lower()}.") from None
-
-
-def _config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    return config
-
-
-@functools.cache
-def _script() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
-def _make_or_migrate(connection: Connection) -> None:
-    """What is new and empty gets the newest tables at once: the migrations would make the same ones, step by step."""
-    if inspect(connection).get_table_names():
-        migrate(connection)
-    else:
-        metadata.create_all(connection, checkfirst=False)
-        MigrationContext.configure(connection).stamp(_script(), "head")
-
-
-def migrate(connection: Connection, revision: str = "head") -> None:
-    """From whichever tables there are, or none."""
-    command.upgrade(_config(connection), revision)
 
 
 def _why_unavailable(error: BaseException) -> str | None:

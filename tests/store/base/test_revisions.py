@@ -1,6 +1,8 @@
-"""The migrations make the tables that the code knows, in both databases."""
+"""The migrations make the tables that the code knows, in both databases; who has the newest needs no Alembic."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -8,24 +10,26 @@ from typing import TypeVar
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from hatchling.builders.wheel import WheelBuilder
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from fairmark.store import InvalidDatabase, Store
-from fairmark.store.base.database import MIGRATIONS, migrate, parse_url
+from fairmark.store.base.database import parse_url
+from fairmark.store.base.revisions import MIGRATIONS, applied, known, migrate
 from fairmark.store.base.tables import metadata
 from tests.postgres import Postgres
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMA = {
-    "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version' ORDER BY 1, 2",
+    "sqlite": "SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2",
     "postgresql": """
         SELECT table_name, column_name, data_type, is_nullable, column_default, ordinal_position::text
-        FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'
+        FROM information_schema.columns WHERE table_schema = 'public'
         UNION ALL
         SELECT tablename, indexname, indexdef, '', '', '' FROM pg_indexes
-        WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY 1, 2
+        WHERE schemaname = 'public' ORDER BY 1, 2
     """,
 }
 NewUrl = Callable[[], str]
@@ -57,28 +61,53 @@ def schema(connection: Connection) -> list[tuple[str | None, ...]]:
     return [tuple(cell and " ".join(cell.split()) for cell in row) for row in rows]
 
 
-def revisions(connection: Connection) -> tuple[str, ...]:
+def test_the_revisions_are_those_that_alembic_finds() -> None:
+    script = ScriptDirectory(MIGRATIONS)
+    assert list(known()) == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert known()[-1:] == tuple(script.get_heads())
+
+
+def by_alembic(connection: Connection) -> tuple[str, ...]:
     return MigrationContext.configure(connection).get_current_heads()
 
 
 async def test_an_empty_database_gets_the_tables_that_the_migrations_make(new_url: NewUrl, tmp_path: Path) -> None:
-    migrated, created, opened = new_url(), new_url(), new_url()
+    migrated, opened = new_url(), new_url()
+    assert await on(opened, applied) is None
     await on(migrated, migrate)
-    await on(created, metadata.create_all)
     await (await Store.open(opened, tmp_path)).close()
-    assert await on(migrated, schema) == await on(created, schema) == await on(opened, schema)
+    assert await on(migrated, schema) == await on(opened, schema)
     assert len(await on(migrated, schema)) >= 15
-    assert await on(opened, revisions) == await on(migrated, revisions)
+    for url in (migrated, opened):
+        assert await on(url, applied) == known()[-1]
+        assert await on(url, by_alembic) == known()[-1:]
 
 
 async def test_tables_that_are_behind_are_brought_up_to_date(new_url: NewUrl, tmp_path: Path) -> None:
     behind, opened = new_url(), new_url()
     await on(behind, lambda connection: migrate(connection, "0001"))
-    assert await on(behind, revisions) == ("0001",)
+    assert await on(behind, applied) == "0001"
     for url in (behind, opened):
         await (await Store.open(url, tmp_path)).close()
     assert await on(behind, schema) == await on(opened, schema)
-    assert await on(behind, revisions) == await on(opened, revisions)
+    assert await on(behind, applied) == await on(opened, applied) == known()[-1]
+
+
+def test_a_database_that_is_new_or_up_to_date_is_opened_without_alembic(tmp_path: Path) -> None:
+    look = """if True:
+        import asyncio, sys
+        from pathlib import Path
+        from fairmark.store import Store
+
+        async def look():
+            await (await Store.open(None, Path(sys.argv[1]))).close()
+            print("alembic" in sys.modules)
+
+        for turn in range(2):
+            asyncio.run(look())
+    """
+    opened = subprocess.run([sys.executable, "-c", look, tmp_path], check=True, capture_output=True, text=True).stdout
+    assert opened == "False\nFalse\n"
 
 
 async def test_alembic_finds_nothing_to_migrate(new_url: NewUrl) -> None:
