@@ -186,7 +186,9 @@ class Hunt:
 
 def hunt(database: str, count: int, kills: int) -> dict[str, Any]:
     """Every row graded once, whatever is killed, and a judge's limits never passed."""
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 3, "include_dashboard": False, "no_monitor": True}
+    )
     with JudgeServer(latency_ms=20) as judge, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ |= {"HOUSE_KEY": "sk-house", "FAIRMARK_JUDGE_CACHE": "off", "FAIRMARK_HOME": str(folder / "home")}

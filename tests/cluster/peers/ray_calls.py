@@ -283,7 +283,9 @@ def played(act: str, cluster: Cluster) -> Any:
 def main(folder: Path, acts: list[str]) -> None:
     os.chdir(folder)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "no_monitor": True}
+    )
     os.environ["RAY_ADDRESS"] = cluster.address
     asyncio.run(
         asyncio.to_thread(on_ray.connect, "auto")
