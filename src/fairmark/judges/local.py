@@ -5,6 +5,7 @@ anew when it is asked for after it died. Only who was told the random key can us
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -30,6 +31,8 @@ answers at temperature 0 could then depend on the neighbours."""
 CONTEXT_TOKENS = 8192
 """Tokens of a request with its answer, or fewer where the model was made for fewer."""
 START_LIMIT_S = 60.0
+LAST_WORDS_S = 2.0
+"""For a process that could not start: its log is written by a thread of its own, which may be behind."""
 
 _PROCESS = Path(__file__).with_name("local_process.py")
 _INSTALL = "pip install 'fairmark[local]'"
@@ -179,6 +182,8 @@ class _Process:
         try:
             address = json.loads(answer)["address"]
         except (ValueError, KeyError):
+            with contextlib.suppress(subprocess.TimeoutExpired):  # its log comes after its answer
+                await asyncio.to_thread(self._process.wait, LAST_WORDS_S)
             raise LocalModelUnavailable(f"local/{self._name}: it did not start: {self._reason(answer)}") from None
         self.endpoint = LocalEndpoint(f"{address}/v1", order["key"])
         return self.endpoint
