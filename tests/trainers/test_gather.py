@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from fairmark import FakeJudge, run
+from fairmark.errors import TookTooLong
 from fairmark.registry.specify import specify
+from fairmark.result import Grade, Result
 from fairmark.trainers import gather
 from fairmark.trainers.gather import CallOfThread, Gatherer
 from fairmark.work import eventloop
@@ -67,6 +69,33 @@ def test_those_who_were_answered_together_go_together_again(monkeypatch: Any) ->
 
     eventloop.run(ask())
     assert sizes == [8, 8]
+
+
+def test_those_who_waited_meanwhile_go_together_with_those_who_were_answered(monkeypatch: Any) -> None:
+    monkeypatch.setattr(gather, "WAIT_S", 5)
+    sizes = count_batches(monkeypatch)
+    counted = gather.agrade_many  # type: ignore[attr-defined]  # not a name that others take from there
+    gatherer = Gatherer(EXACT, 60)
+
+    async def only_when_others_wait(spec: Any, rows: Any, **more: Any) -> Any:
+        while not sizes and len(gatherer._waiting) < 3:
+            await asyncio.sleep(0)
+        return await counted(spec, rows, **more)
+
+    monkeypatch.setattr(gather, "agrade_many", only_when_others_wait)
+
+    async def ask(times: int) -> None:
+        for _ in range(times):
+            await gatherer.agrade({"item": {}, "sample": "x"})
+
+    async def ask_all() -> None:
+        first = asyncio.create_task(ask(2))
+        while not gatherer._under_way:
+            await asyncio.sleep(0)
+        await asyncio.gather(first, *(ask(1) for _ in range(3)))
+
+    eventloop.run(ask_all())
+    assert sizes == [1, 4]
 
 
 def test_nobody_waits_for_long_for_those_who_do_not_come_again(monkeypatch: Any) -> None:
@@ -174,6 +203,28 @@ def test_a_row_that_never_ends_goes_on_alone(monkeypatch: Any) -> None:
     assert looping.wait(60).status == "error"
     assert sizes[0] == 8
     assert 1 in sizes[1:]
+
+
+def test_half_of_a_short_deadline_is_left_to_those_who_were_held_up(monkeypatch: Any) -> None:
+    """In company the first row takes all that it may; alone, each has what is left."""
+    allowed: list[tuple[int, float]] = []
+    plain = run.agrade_many
+
+    async def graded(spec: Any, rows: Any, deadline_s: float, **more: Any) -> Any:
+        allowed.append((len(rows), deadline_s))
+        if len(rows) == 1:
+            return await plain(spec, rows, deadline_s=deadline_s, **more)
+        return [Result(spec, Grade.failed(TookTooLong("held up")), 0.0) for _ in rows]
+
+    monkeypatch.setattr(gather, "agrade_many", graded)
+    gatherer = Gatherer(CODE, 1.5)
+    gatherer._woken = True  # nobody looks until both are there
+    calls = [gatherer._put(CallOfThread({"item": {"n": n}, "sample": ""})) for n in range(2)]
+    eventloop.call(gatherer._look)
+    results = [call.wait(60) for call in calls]
+    assert [(result.reward, result.status) for result in results] == [(0.0, "graded"), (1.0, "graded")]
+    assert allowed[0] == (2, 0.75)
+    assert [rows for rows, _ in allowed] == [2, 1, 1]
 
 
 def test_what_breaks_the_grading_fails_its_rows_and_nobody_waits(monkeypatch: Any) -> None:

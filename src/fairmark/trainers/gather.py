@@ -26,7 +26,8 @@ from fairmark.work import eventloop
 WAIT_S = 0.002
 ROWS_AT_ONCE = 512
 COMPANY_S = 2.0
-"""So long rows of a grader with code wait for each other. Those that are not done by then go on alone."""
+"""So long rows of a grader with code wait for each other, or half of a deadline that is shorter. Those that are not done
+by then go on alone."""
 TIME_FLAGS = frozenset({SandboxFailed.flag, TookTooLong.flag})
 
 
@@ -94,7 +95,8 @@ class Gatherer:
         self._waiting: list[Call] = []
         self._woken = False
         self._company = 1
-        """How many were answered together last. They come again one after the other, and are to go together."""
+        """How many were answered together last, and how many waited then. Those come again one after the other, and all
+        are to go together: two companies would take turns for ever."""
         # Of the loop alone.
         self._answered_at = -math.inf
         self._under_way: set[asyncio.Task[None]] = set()
@@ -152,7 +154,7 @@ class Gatherer:
         began = time.monotonic()
         wanted = [call for call in calls if not call.is_gone]
         in_company = self._has_code and len(wanted) > 1
-        allowed_s = min(COMPANY_S, self._deadline_s) if in_company else self._deadline_s
+        allowed_s = min(COMPANY_S, self._deadline_s / 2) if in_company else self._deadline_s
         results = await self._results([call.row for call in wanted], allowed_s)
         left_s = self._deadline_s - (time.monotonic() - began)
         answers = []
@@ -161,7 +163,7 @@ class Gatherer:
                 self._start(self._grade_alone(call, left_s))
             else:
                 answers.append((call, result))
-        self._company, self._answered_at = len(answers), time.monotonic()
+        self._company, self._answered_at = len(answers) + len(self._waiting), time.monotonic()
         _answer(answers)
 
     async def _grade_alone(self, call: Call, allowed_s: float) -> None:

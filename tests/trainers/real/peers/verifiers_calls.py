@@ -24,7 +24,7 @@ class Bare(vf.Task[Capital]):
 
 def asked(grader: str) -> vf.Task[Capital]:
     """As on the page of verifiers."""
-    grade = verifiers.reward(grader, deadline_s=2)
+    grade = verifiers.reward(grader, deadline_s=6)
 
     class Asked(vf.Task[Capital]):
         @vf.reward(weight=2.0)
