@@ -27,7 +27,7 @@ def complete(row: dict[str, Any], needs: Sequence[Variable]) -> dict[str, Any]:
 
 def _is_null(value: Any, variable: Variable) -> bool:
     for step in variable.steps:
-        if not isinstance(value, Mapping) or step not in value:
+        if not isinstance(value, (dict, Mapping)) or step not in value:
             return False  # whoever fills it in says what is wrong
         value = value[step]
     return value is None or (type(value) is not str and jsontext.is_missing(value))

@@ -25,8 +25,8 @@ from fairmark.registry.specify import specify
 from fairmark.result import Result
 from fairmark.run import grade_many, read_deadline
 from fairmark.spec import GraderSpec
+from fairmark.trainers import rivals
 from fairmark.trainers.needs import needed
-from fairmark.trainers.rivals import most_rivals, refuse_one_by_one, with_rivals
 from fairmark.trainers.rows import Extract, ItemOf, RowMaker
 from fairmark.trainers.signal import Signal
 from fairmark.trainers.telling import reasons_of, tell
@@ -84,9 +84,9 @@ class Reward:
         self.spec = check(grader, here=self.runs_here and judge is None)
         for warning in self.spec.all_warnings:
             _log.warning("%s: %s", self.spec.name, warning)
-        self.most_rivals = most_rivals(self.spec)
+        self.most_rivals = rivals.most_rivals(self.spec)
         if not self.hands_groups:
-            refuse_one_by_one(self.spec)
+            rivals.refuse_one_by_one(self.spec)
         self.__name__ = self.spec.name
         on_error = self.errors_become if on_error is None else on_error
         read_deadline(deadline_s)
@@ -123,7 +123,11 @@ class Reward:
         self, groups: Iterable[Sequence[int]], rows: Sequence[Mapping[str, Any]]
     ) -> Sequence[Mapping[str, Any]]:
         """The rows, where answers to a prompt are compared each with those that it meets."""
-        return with_rivals(rows, groups, self.most_rivals) if self.most_rivals else rows
+        return rivals.with_rivals(rows, groups, self.most_rivals) if self.most_rivals else rows
+
+    def by_prompt(self, prompts: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """`together`, where the answers to a prompt may stand anywhere. Most graders compare none, and pay nothing."""
+        return self.together(rivals.by_prompt(prompts, rows), rows) if self.most_rivals else rows
 
     def rewards(self, results: Sequence[Result]) -> list[float | None]:
         """The rewards, and in place of those that failed what `on_error` says; None is masked. Raises GradingFailed."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from fairmark.parse import Grader
 from fairmark.row import is_chat
-from fairmark.trainers import rivals
 from fairmark.trainers.reward import Reward
 from fairmark.trainers.signal import by_prompt
 
@@ -33,7 +32,7 @@ class SwiftBatchReward(Reward):
         elif isinstance(columns.get("prompt"), (list, tuple)) and len(columns["prompt"]) == count:
             prompts = list(columns.pop("prompt"))
         rows = self.maker.rows(prompts, completions, columns)
-        results = self.grade(self.together(rivals.by_prompt(prompts, rows), rows))
+        results = self.grade(self.by_prompt(prompts, rows))
         rewards = self.rewards(results)
         self.signal.note(by_prompt(prompts, rewards))
         return rewards

@@ -16,7 +16,6 @@ from fairmark import jsontext
 from fairmark.errors import InvalidData
 from fairmark.parse import Grader
 from fairmark.result import Result
-from fairmark.trainers import rivals
 from fairmark.trainers.reward import Reward
 from fairmark.trainers.signal import by_prompt
 
@@ -43,7 +42,7 @@ class TrlReward(Reward):
         **columns: Any,
     ) -> list[float | None]:
         rows = self.maker.rows(prompts, completions, columns)
-        results = self.grade(self.together(rivals.by_prompt(prompts, rows), rows))
+        results = self.grade(self.by_prompt(prompts, rows))
         return self.conclude(prompts, results, log_extra, log_metric)
 
     def conclude(
@@ -88,8 +87,7 @@ class SharedBatch:
             return graded.result()
         try:
             rows = self.rewards[0].maker.rows(prompts, completions, columns)
-            groups = rivals.by_prompt(prompts, rows)
-            graded.set_result([reward.grade(reward.together(groups, rows)) for reward in self.rewards])
+            graded.set_result([reward.grade(reward.by_prompt(prompts, rows)) for reward in self.rewards])
         except BaseException as error:
             graded.set_exception(error)
         return graded.result()
