@@ -26,8 +26,8 @@ from fairmark.work import eventloop
 WAIT_S = 0.002
 ROWS_AT_ONCE = 512
 COMPANY_S = 2.0
-"""So long rows of a grader with code wait for each other, or half of a deadline that is shorter. Those that are not done
-by then go on alone."""
+"""So long rows of a grader with code wait for each other, but no longer than half of their deadline. Those that are not
+done by then go on alone."""
 TIME_FLAGS = frozenset({SandboxFailed.flag, TookTooLong.flag})
 
 
