@@ -1,6 +1,8 @@
 """Outputs: written beside and renamed, and never one that is read at the same time."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,15 @@ def test_one_file_as_input_and_output_is_refused(tmp_path: Path, monkeypatch: py
         given = opened.fileno() if way == "number" else data
         with pytest.raises(InvalidData, match="this is the file that is read"):
             refuse_input(output, [tmp_path / "missing", given])
+
+
+def test_a_database_is_no_output(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "fairmark.db")) as database:
+        database.execute("create table runs (id)")
+    with pytest.raises(InvalidData, match="this is an SQLite database, and writing to it would destroy it"):
+        refuse_input(tmp_path / "fairmark.db", [])
+    with pytest.raises(InvalidData, match="this is an SQLite database"):
+        write_whole(tmp_path / "fairmark.db", b"{}")
 
 
 def test_other_files_and_files_that_are_not_there_are_no_trouble(tmp_path: Path) -> None:

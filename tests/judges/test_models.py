@@ -388,6 +388,11 @@ def test_a_wrong_file_is_told_with_place_finding_and_what_is_allowed(
             'OPENAI_BASE_URL: found "localhost". It takes a URL: https://host/v1.',
         ),
         (
+            {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1/chat/completions/"},
+            'OPENAI_BASE_URL: found "http://127.0.0.1:8000/v1/chat/completions/". It takes what stands before that '
+            "path: http://127.0.0.1:8000/v1.",
+        ),
+        (
             {"AZURE_OPENAI_ENDPOINT": "ftp://host"},
             'AZURE_OPENAI_ENDPOINT: found "ftp://host". It takes a URL: https://host/v1.',
         ),

@@ -13,6 +13,8 @@ from typing import IO
 
 from fairmark.errors import InvalidData
 
+_SQLITE = b"SQLite format 3\0"
+
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """The file with this content, or as it was. Raises OSError."""
@@ -25,8 +27,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """To be written piece by piece. The file is then what was written, or as it was where anything is raised.
 
     A symbolic link stays one, and what it leads to is replaced. What is no plain file, such as /dev/stdout, is written
-    straight to. Raises OSError.
+    straight to. Raises OSError, and InvalidData for a database.
     """
+    _refuse_database(path)
     if is_special(Path(path)):
         with Path(path).open("wb") as file:
             yield file
@@ -61,8 +64,9 @@ def is_special(path: Path) -> bool:
 def refuse_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | int]) -> None:
     """Raises InvalidData where one file is to be read and written: by its path, another path, or a link to it.
 
-    A number is an open file, such as standard input's.
+    A number is an open file, such as standard input's. A database is read by somebody, and never an output.
     """
+    _refuse_database(output)
     for source in inputs:
         if _is_one(source, output):
             named = "standard input" if isinstance(source, int) else os.fspath(source)
@@ -70,6 +74,20 @@ def refuse_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathL
                 f"{os.fspath(output)}: this is the file that is read ({named}), and writing to it would destroy it. "
                 "Name another output."
             )
+
+
+def _refuse_database(output: str | os.PathLike[str]) -> None:
+    if not Path(output).is_file():  # to read a pipe would take from it
+        return
+    try:
+        with Path(output).open("rb") as file:
+            start = file.read(len(_SQLITE))
+    except OSError:  # whoever writes it says why not
+        return
+    if start == _SQLITE:
+        raise InvalidData(
+            f"{os.fspath(output)}: this is an SQLite database, and writing to it would destroy it. Name another output."
+        )
 
 
 def _is_one(source: str | os.PathLike[str] | int, output: str | os.PathLike[str]) -> bool:

@@ -368,6 +368,10 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) 
             )
 
 
+# What is asked of a provider is appended: twice, it would be a page that no provider has.
+_QUESTION_PATH = re.compile(r"/(chat/completions|completions|responses|embeddings)/*$")
+
+
 def _checked_url(where: str, url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -379,4 +383,7 @@ def _checked_url(where: str, url: str) -> str:
         # A password or a key may stand before the "@" or after the "?".
         shown = jsontext.quote(url.rpartition("@")[2].partition("?")[0])
         raise InvalidSettings(f"{where}: found {shown}. It takes a URL: https://host/v1.")
+    base = _QUESTION_PATH.sub("", url)
+    if base != url:
+        raise InvalidSettings(f"{where}: found {jsontext.quote(url)}. It takes what stands before that path: {base}.")
     return url
